@@ -1,0 +1,232 @@
+package ratetier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ratetier/ratetier/core/gcra"
+)
+
+// ErrSettled is returned by [Admission.Settle] when it was called before.
+var ErrSettled = errors.New("ratetier: the admission is settled already")
+
+// Admission is one request that a limiter has decided, for as long as the request
+// is worked on. With it, the handler reads the decision, charges more as it goes,
+// and settles in the end for what the work really cost. It holds nothing of a
+// framework, and is safe for concurrent use, also after the request has ended.
+type Admission struct {
+	limiter *Limiter
+	outer   *Admission
+
+	mu      sync.Mutex
+	check   check
+	charged int64 // cells in the bucket on account of this request
+	settled bool
+}
+
+// Admit is [Limiter.Take] for adapters and for work that is settled later: it also
+// returns the admission, and a context that carries it for [FromContext]. Admit
+// returns an admission for a refused request too, with nothing charged.
+func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *Admission) {
+	carrier := &admissionContext{Context: ctx}
+	a := &carrier.admission
+	a.limiter = l
+	a.outer, _ = FromContext(ctx)
+	a.check.Check = request
+	a.take(ctx)
+	return carrier, a
+}
+
+// FromContext returns the admission of the innermost limiter that the request has
+// passed, if it has passed one.
+func FromContext(ctx context.Context) (*Admission, bool) {
+	a, ok := ctx.Value(admissionKey{}).(*Admission)
+	return a, ok
+}
+
+// admissionContext is the admission and the context that carries it, in one
+// allocation.
+type admissionContext struct {
+	context.Context
+	admission Admission
+}
+
+type admissionKey struct{}
+
+func (c *admissionContext) Value(key any) any {
+	if key == (admissionKey{}) {
+		return &c.admission
+	}
+	return c.Context.Value(key)
+}
+
+// Outer returns the admission of the limiter that the request passed before this
+// one, nil if this is the first.
+func (a *Admission) Outer() *Admission { return a.outer }
+
+// Is tells whether the admission is for that limiter and that caller, so that the
+// same request need not be charged to the same bucket twice.
+func (a *Admission) Is(limiter *Limiter, identity Identity) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	is := a.check.Identity
+	return a.limiter == limiter && is.User == identity.User && is.Tier == identity.Tier &&
+		(is.unidentified == nil) == (identity.unidentified == nil)
+}
+
+// Origin returns the Origin of the [Check].
+func (a *Admission) Origin() any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.check.Origin
+}
+
+// Decision returns the decision as it stands, with the cost as last revised.
+func (a *Admission) Decision() Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.check.decision
+}
+
+// Take charges the cost to the same bucket, on top of what the request has cost
+// so far: for the messages of a connection or the parts of a stream. It does not
+// count towards [Admission.Settle].
+func (a *Admission) Take(ctx context.Context, cost int64) Decision {
+	a.mu.Lock()
+	request := a.check.Check
+	a.mu.Unlock()
+	request.Cost = cost
+	return a.limiter.decideNow(ctx, ModeTake, request)
+}
+
+// Revise makes the request cost that much in all, whatever it was charged before.
+// If that does not fit, the request is charged nothing at all and the decision is a
+// refusal. It is what a cost declared behind the limiter goes through. A settled
+// admission cannot be revised.
+func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.settled || cost == a.check.Cost {
+		return a.check.decision
+	}
+	if a.charged == 0 || cost < a.charged || cost > a.check.decision.tier.burst {
+		_ = a.move(ctx, 0) // an error leaves the request charged for more, never for less
+		a.check.Cost = cost
+		a.take(ctx)
+		return a.check.decision
+	}
+	more := check{Check: a.check.Check}
+	more.Cost = cost - a.charged
+	a.limiter.decide(ctx, ModeTake, &more)
+	more.Cost, more.decision.Cost = cost, cost
+	if more.decision.Outcome == OutcomeAllowed {
+		a.check, a.charged = more, cost
+		return more.decision
+	}
+	if err := a.move(ctx, 0); err == nil && more.decision.Measured() {
+		more.decision.measure(&a.check.result.Used)
+	}
+	a.check = more
+	return more.decision
+}
+
+// Settle makes the request cost what the work turned out to cost: it charges or
+// refunds the difference to what was charged on admission, in one atomic step,
+// as if the actual cost had been charged then. What has refilled since is not given
+// back again, and what has refilled past the actual cost is not charged again. More
+// than the bucket holds is forgiven. After a change of the quota the difference keeps
+// the time it stood for.
+//
+// It also goes through when ctx is canceled, as it is when the client has gone. A
+// request that was charged nothing (unlimited, let through by policy, refused) has
+// nothing to settle. A second call returns [ErrSettled] and a negative cost an error
+// that names it; neither changes anything. An error of the store is not to be
+// retried: the difference may have been charged.
+func (a *Admission) Settle(ctx context.Context, actual int64) error {
+	if actual < 0 {
+		return fmt.Errorf("ratetier: settle: cost %d: must be at least 0", actual)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.settled {
+		return ErrSettled
+	}
+	a.settled = true
+	if a.charged == 0 {
+		return nil
+	}
+	return a.move(ctx, actual)
+}
+
+// take decides the check anew, with nothing charged so far.
+func (a *Admission) take(ctx context.Context) {
+	a.check = check{Check: a.check.Check}
+	a.limiter.decide(ctx, ModeTake, &a.check)
+	a.charged = 0
+	if a.check.decision.Outcome == OutcomeAllowed {
+		a.charged = a.check.Cost
+	}
+}
+
+// move charges or refunds the difference between what was charged and the cost.
+func (a *Admission) move(ctx context.Context, cost int64) error {
+	charged := a.charged
+	a.charged = cost
+	if charged == cost {
+		return nil
+	}
+	l, was := a.limiter, a.check.decision.tier
+	now := l.table.Load().tiers[was.name]
+	if now == nil || len(now.limits) != len(was.limits) {
+		return nil // the bucket it was charged to is no more
+	}
+	c := check{Check: a.check.Check}
+	c.Cost = max(cost, charged) - min(cost, charged)
+	c.decision = Decision{Cost: c.Cost, Tier: was.name, tier: now}
+
+	// How much time the difference still stands for is another number for each
+	// rate, so it is spelled as the interval of a single cell.
+	c.request = Request{Mode: ModeRefund, Key: a.check.request.Key, Cost: 1, Now: l.time.now()}
+	if cost > charged {
+		c.request.Mode = ModeCharge
+	}
+	ago := c.request.Now - a.check.request.Now
+	due := false
+	for i, limit := range was.limits {
+		interval := difference(limit, a.check.result.Used[i], charged, cost, ago)
+		c.request.Limits = append(c.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
+		due = due || interval > 0
+	}
+	if !due {
+		return nil
+	}
+	err := l.store.Apply(context.WithoutCancel(ctx), &c.request, &c.result)
+	if err != nil {
+		c.decision.follow(l.onStoreFailed, OutcomeStoreFailed)
+		c.decision.Err = err
+	} else {
+		a.check.request.Now, a.check.result = c.request.Now, c.result
+		c.decision.Outcome, c.decision.Allowed, c.decision.Degraded = OutcomeAllowed, true, c.result.Degraded
+		c.decision.wall = l.time.wall(c.request.Now)
+		c.decision.measure(&c.result.Used)
+	}
+	l.finish(&c)
+	return err
+}
+
+// difference returns how many nanoseconds of a bucket's use are still owed to
+// having charged one cost instead of the other, a time ago that left it used that
+// far. It is whole cells, rounded against the caller, who thus gains nothing by
+// settling late.
+func difference(limit gcra.Limit, used, charged, cost, ago int64) int64 {
+	before := max(0, used-ago)
+	if cost < charged {
+		after := max(0, limit.Refund(used, charged-cost)-ago)
+		return (before - after) / limit.Interval * limit.Interval
+	}
+	more := limit.Interval * min(cost-charged, limit.Burst()) // no bucket holds more
+	after := max(0, used+more-ago)
+	return (after - before + limit.Interval - 1) / limit.Interval * limit.Interval
+}

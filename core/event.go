@@ -1,0 +1,92 @@
+package ratetier
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Event is one decision, told to the [Observer] after it was made.
+//
+// It holds who asked, in the clear: do not print Identity.User where it does not
+// belong. Printing the Event itself shows no user.
+type Event struct {
+	Decision
+
+	// Mode is what was asked of the bucket. A peek is a take of cost 0.
+	Mode Mode
+
+	// Identity is who asked, as identified: its Tier is the one that was asked
+	// for, which Decision.Tier need not be.
+	Identity Identity
+
+	// Route is the pattern of the route, in the syntax of the framework; "" where
+	// no route matched, or no adapter was involved. It is never a raw path.
+	Route string
+
+	// Elapsed is how long the decision took, the store included.
+	Elapsed time.Duration
+}
+
+// Observer is told each decision of a limiter: for metrics, logs and traces. It is
+// called by the goroutine that asked, outside any lock, so it should be quick; it
+// must be safe for concurrent use. If it panics, the panic is logged with
+// [slog.Default] and the request is decided as if it had not.
+type Observer func(Event)
+
+// Observers returns one observer that tells each of them in turn.
+func Observers(observers ...Observer) Observer {
+	return func(event Event) {
+		for _, observe := range observers {
+			observe.tell(event)
+		}
+	}
+}
+
+func (o Observer) tell(event Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("ratetier: the observer panicked", "panic", p)
+		}
+	}()
+	o(event)
+}
+
+// LogEvents returns an observer that logs what an operator should know of: at
+// level Error what is broken (the store, the look-up of identities, a negative
+// cost), at Warn what is probably a mistake (an unknown tier, a cost that can never
+// fit). It says nothing of requests that are simply allowed or limited. Users are
+// not logged.
+func LogEvents(logger *slog.Logger) Observer {
+	return func(event Event) {
+		notable, level := event.notable()
+		if notable == 0 {
+			return
+		}
+		attrs := []slog.Attr{
+			slog.String("outcome", notable.String()),
+			slog.Bool("allowed", event.Allowed),
+			slog.String("tier", event.Identity.Tier),
+			slog.String("route", event.Route),
+			slog.Int64("cost", event.Cost),
+		}
+		if event.Err != nil {
+			attrs = append(attrs, slog.Any("error", event.Err))
+		}
+		logger.LogAttrs(context.Background(), level, "ratetier", attrs...)
+	}
+}
+
+// notable returns what is worth a line about the event, 0 if nothing is.
+func (e *Event) notable() (Outcome, slog.Level) {
+	for _, outcome := range [...]Outcome{e.Outcome, e.Defaulted} {
+		switch outcome {
+		case OutcomeStoreFailed, OutcomeIdentifyFailed, OutcomeInvalidCost:
+			return outcome, slog.LevelError
+		case OutcomeUnknownTier, OutcomeCostTooHigh:
+			return outcome, slog.LevelWarn
+		default:
+		}
+	}
+	return 0, 0
+}

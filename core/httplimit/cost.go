@@ -1,0 +1,162 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	ratetier "github.com/ratetier/ratetier/core"
+)
+
+// RouteCosts says what routes cost, by "METHOD pattern" or by "pattern" for every
+// method, in the framework's own syntax of patterns:
+//
+//	ratetierhttp.RouteCosts{"GET /reports/{id}": 5, "/backup": 50}
+//
+// The first form goes before the second. HEAD costs what GET costs. A route that is
+// not listed costs 1, as does a request that matches no route; 0 is free.
+type RouteCosts map[string]int64
+
+// costTable is RouteCosts by method and pattern, so that looking one up joins no
+// strings. The method "" is for every method.
+type costTable map[string]map[string]int64
+
+func (costs RouteCosts) compile() (costTable, error) {
+	table := costTable{}
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(costs)) {
+		method, pattern, ok := strings.Cut(key, " ")
+		if !ok {
+			method, pattern = "", key
+		}
+		switch {
+		case costs[key] < 0:
+			errs = append(errs, fmt.Errorf("RouteCosts: %q: %d: a cost must be at least 0", key, costs[key]))
+		case method != strings.ToUpper(method) || strings.Contains(method, "/") || !strings.Contains(pattern, "/") || strings.Contains(pattern, " "):
+			errs = append(errs, fmt.Errorf(`RouteCosts: %q: write "GET /path" or "/path"`, key))
+		}
+		if table[method] == nil {
+			table[method] = map[string]int64{}
+		}
+		table[method][pattern] = costs[key]
+	}
+	return table, errors.Join(errs...)
+}
+
+// of returns what a request costs. The route may begin with a method, as patterns
+// of [http.ServeMux] do.
+func (t costTable) of(method, route string) int64 {
+	if len(t) == 0 || route == "" {
+		return 1
+	}
+	if space := strings.IndexByte(route, ' '); space >= 0 {
+		route = strings.TrimLeft(route[space:], " \t")
+	}
+	if cost, ok := t[method][route]; ok {
+		return cost
+	}
+	if method == http.MethodHead {
+		if cost, ok := t[http.MethodGet][route]; ok {
+			return cost
+		}
+	}
+	if cost, ok := t[""][route]; ok {
+		return cost
+	}
+	return 1
+}
+
+// Cost is the gate of a route that declares what its requests cost in all. Before
+// the limiter, it tells it; behind it, it has the difference charged, and refuses
+// the request, charged nothing at all, if that does not fit. It is safe for
+// concurrent use.
+type Cost[C any] struct {
+	cost   int64
+	missed sync.Once
+}
+
+// NewCost returns the gate for a route that costs that much. It panics if the cost
+// is negative.
+func NewCost[C any](cost int64) *Cost[C] {
+	if cost < 0 {
+		panic(fmt.Errorf("ratetier: Cost(%d): must be at least 0", cost))
+	}
+	return &Cost[C]{cost: cost}
+}
+
+// Admit implements [Gate].
+func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request, *Refusal) {
+	innermost, ok := ratetier.FromContext(r.Context())
+	if !ok {
+		return r.WithContext(k.declare(r.Context())), nil
+	}
+	for a := innermost; a != nil; a = a.Outer() {
+		if decision := a.Revise(r.Context(), k.cost); !decision.Allowed {
+			// The way of the limiter that refuses, unless that was mounted by another
+			// framework's adapter.
+			guard, ok := a.Origin().(*Guard[C])
+			if !ok {
+				guard = &Guard[C]{}
+			}
+			return r, guard.refuse(c, r.Context(), decision, header)
+		}
+	}
+	if guard, ok := innermost.Origin().(*Guard[C]); ok {
+		guard.config.Headers.set(header, tightest(r.Context()))
+	}
+	return r, nil
+}
+
+// Done implements [Gate]. It says once, in the log, if a declared cost met no
+// limiter: a cost must not be ignored in silence.
+func (k *Cost[C]) Done(r *http.Request) {
+	if d, ok := r.Context().Value(declaredKey{}).(*declared); ok && !d.met.Load() {
+		k.missed.Do(func() {
+			slog.Warn("ratetier: a declared cost was not charged, as no limiter ran for the request: is one mounted on this route?",
+				"cost", k.cost)
+		})
+	}
+}
+
+// declared is a cost on its way to the limiter.
+type declared struct {
+	cost int64
+	met  atomic.Bool // whether it met one
+}
+
+type (
+	declaredKey struct{}
+	skippedKey  struct{}
+)
+
+// declare leaves the cost for the limiter to find.
+func (k *Cost[C]) declare(ctx context.Context) context.Context {
+	d := &declared{cost: k.cost}
+	d.met.Store(ctx.Value(skippedKey{}) != nil)
+	return context.WithValue(ctx, declaredKey{}, d)
+}
+
+// declaredCost returns the cost declared for the request, which has now met a
+// limiter.
+func declaredCost(ctx context.Context) (int64, bool) {
+	d, ok := ctx.Value(declaredKey{}).(*declared)
+	if !ok {
+		return 0, false
+	}
+	d.met.Store(true)
+	return d.cost, true
+}
+
+// skipped marks a request that a limiter leaves alone, so that a cost declared for
+// it is not missed.
+func skipped(ctx context.Context) context.Context {
+	declaredCost(ctx)
+	return context.WithValue(ctx, skippedKey{}, true)
+}

@@ -1,0 +1,157 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	ratetier "github.com/ratetier/ratetier/core"
+)
+
+// Gate is what a request passes through: a limiter or a declared cost.
+type Gate[C any] interface {
+	// Admit decides the request. Where it returns no refusal, the framework goes on
+	// with the request it returns; else it stops, and sends the refusal. The rate
+	// limit headers are set in either case.
+	Admit(c C, r *http.Request, header http.Header) (*http.Request, *Refusal)
+
+	// Done is called with the request that Admit returned, when it has been
+	// handled.
+	Done(r *http.Request)
+}
+
+// Guard is the gate that a limiter stands at. It holds the order of steps: skip,
+// identify, weigh, take, headers, go on or refuse. It is safe for concurrent use.
+type Guard[C any] struct {
+	limiter *ratetier.Limiter
+	config  Config[C]
+	costs   costTable
+	route   func(C) string
+}
+
+// NewGuard returns the guard of an adapter, with route returning the pattern of a
+// request's route in the framework's syntax, "" where none matched.
+//
+// It panics if the limiter is nil or the config cannot work, naming everything that
+// is wrong: a middleware is built where the program starts.
+func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) string) *Guard[C] {
+	costs, err := config.RouteCosts.compile()
+	err = errors.Join(config.validate(), err)
+	if limiter == nil {
+		err = errors.Join(errors.New("the limiter is nil: build it with ratetier.New"), err)
+	}
+	if err != nil {
+		panic(fmt.Errorf("ratetier: middleware: %w", err))
+	}
+	if config.IPv6Prefix == 0 {
+		config.IPv6Prefix = defaultIPv6Prefix
+	}
+	return &Guard[C]{limiter: limiter, config: config, costs: costs, route: route}
+}
+
+// Admit implements [Gate].
+func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request, *Refusal) {
+	if g.config.Skip != nil && g.config.Skip(c) || !g.config.ChargePreflight && isPreflight(r) {
+		return r.WithContext(skipped(r.Context())), nil
+	}
+	identity, identifyErr := g.identify(c, r)
+	route := g.route(c)
+	ctx, admission := g.admit(r.Context(), ratetier.Check{
+		Identity: identity,
+		Cost:     g.weigh(c, r, route),
+		Route:    route,
+		Origin:   g,
+	})
+	decision := admission.Decision()
+	if tooLarge := (*BodyTooLargeError)(nil); decision.Outcome != ratetier.OutcomeLimited && errors.As(identifyErr, &tooLarge) {
+		decision.Allowed, decision.Status = false, http.StatusRequestEntityTooLarge // whatever the policy
+	}
+	if !decision.Allowed {
+		return r, g.refuse(c, ctx, decision, header)
+	}
+	g.config.Headers.set(header, tightest(ctx))
+	return r.WithContext(ctx), nil
+}
+
+// Done implements [Gate].
+func (g *Guard[C]) Done(*http.Request) {}
+
+// identify returns who is asking, and why that is not known.
+func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
+	identity, err := g.config.Identify(c)
+	if err == nil && identity.User == "" {
+		err = ratetier.ErrNoIdentity
+	}
+	if err == nil {
+		return identity, nil
+	}
+	addr := r.RemoteAddr
+	if g.config.ClientAddr != nil {
+		addr = g.config.ClientAddr(c)
+	}
+	return ratetier.Unidentified(clientKey(addr, g.config.IPv6Prefix), err), err
+}
+
+// weigh returns what the request costs.
+func (g *Guard[C]) weigh(c C, r *http.Request, route string) int64 {
+	if declared, ok := declaredCost(r.Context()); ok {
+		return declared
+	}
+	if g.config.Cost != nil {
+		return g.config.Cost(c, route)
+	}
+	return g.costs.of(r.Method, route)
+}
+
+// admit charges the request, or has it cost more where an outer mount of the same
+// limiter has charged the same caller: a request is charged to a bucket once.
+func (g *Guard[C]) admit(ctx context.Context, check ratetier.Check) (context.Context, *ratetier.Admission) {
+	for outer, _ := ratetier.FromContext(ctx); outer != nil; outer = outer.Outer() {
+		if outer.Is(g.limiter, check.Identity) {
+			outer.Revise(ctx, max(check.Cost, outer.Decision().Cost))
+			return ctx, outer
+		}
+	}
+	return g.limiter.Admit(ctx, check)
+}
+
+// refuse returns the refusal to send. The request is given back whatever the
+// limiters in the context have charged for it: refused by one, it is charged by
+// none.
+func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, header http.Header) *Refusal {
+	for passed, _ := ratetier.FromContext(ctx); passed != nil; passed = passed.Outer() {
+		_ = passed.Settle(ctx, 0) // an error of the store has been told as an event
+	}
+	clearHeaders(header)
+	g.config.Headers.set(header, &decision)
+	refusal := newRefusal(decision, g.config.Problem)
+	if seconds, ok := refusal.retryAfter(); ok {
+		header["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
+	}
+	if g.config.Respond != nil {
+		g.config.Respond(c, refusal)
+	}
+	return refusal
+}
+
+// tightest returns the decision with the least left, of all limiters that the
+// request has passed.
+func tightest(ctx context.Context) *ratetier.Decision {
+	passed, _ := ratetier.FromContext(ctx)
+	least := passed.Decision()
+	for passed = passed.Outer(); passed != nil; passed = passed.Outer() {
+		if d := passed.Decision(); d.Measured() && (!least.Measured() || d.Remaining < least.Remaining) {
+			least = d
+		}
+	}
+	return &least
+}
+
+// isPreflight tells whether the request is a CORS preflight, as the Fetch standard
+// defines it, and not just any OPTIONS.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions &&
+		r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
+}

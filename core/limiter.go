@@ -1,0 +1,341 @@
+package ratetier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is all there is to say about a [Limiter]. Store and Tiers are required;
+// every zero value is the safe choice.
+type Config struct {
+	// Store keeps the buckets. Required.
+	Store Store
+
+	// Tiers are the plans and their quotas. Required, and changed later with
+	// [Limiter.SetTiers].
+	Tiers Tiers
+
+	// DefaultTier names the tier for callers without one of their own, as the
+	// policies below say. It must be among Tiers and not be unlimited. Without it
+	// such callers are refused.
+	DefaultTier string
+
+	// OnMissing is for requests without an identity. By default, the default tier's
+	// quota for each client address; 403 where there is no default tier.
+	OnMissing Policy
+
+	// OnUnknownTier is for identities whose tier is not configured. By default, the
+	// default tier's quota for each user; 403 where there is no default tier.
+	OnUnknownTier Policy
+
+	// OnIdentifyFailed is for requests whose identity could not be looked up, such
+	// as when the database is down. By default, 503.
+	OnIdentifyFailed Policy
+
+	// OnStoreFailed is for requests that the store did not decide. By default they
+	// are let through; the other choice is Deny, usually with 503.
+	OnStoreFailed Policy
+
+	// Shadow puts the whole limiter in shadow mode: everything is decided, charged
+	// and reported as usual, and every request is let through. See also
+	// [Quota.Shadow].
+	Shadow bool
+
+	// Observer is told each decision. By default nobody is.
+	Observer Observer
+
+	// Clock is where the time comes from. By default it is the system's.
+	Clock Clock
+}
+
+// Limiter decides which requests may go on. Over any span of time t, a user of a
+// tier of n cells per period p with burst b is admitted at most b + n x t / p cells,
+// of all limiters that share the store; a refused request is charged nothing.
+//
+// Build one with [New]. It is safe for concurrent use, starts no goroutine and
+// needs no closing.
+type Limiter struct {
+	store    Store
+	time     *timeline
+	observer Observer
+	shadow   bool
+
+	table       atomic.Pointer[table]
+	defaultTier string
+
+	onMissing, onUnknownTier, onIdentifyFailed, onStoreFailed Policy
+}
+
+// New returns a limiter, or an error that lists everything that is wrong with the
+// config, each with the value and what to write instead.
+func New(config Config) (*Limiter, error) {
+	byDefault := Deny(outcomes[OutcomeUnknownTier].status)
+	if config.DefaultTier != "" {
+		byDefault = UseDefaultTier()
+	}
+	l := &Limiter{
+		store:            config.Store,
+		time:             newTimeline(config.Clock),
+		observer:         config.Observer,
+		shadow:           config.Shadow,
+		defaultTier:      config.DefaultTier,
+		onMissing:        config.OnMissing.or(byDefault),
+		onUnknownTier:    config.OnUnknownTier.or(byDefault),
+		onIdentifyFailed: config.OnIdentifyFailed.or(Deny(outcomes[OutcomeIdentifyFailed].status)),
+		onStoreFailed:    config.OnStoreFailed.or(Allow()),
+	}
+	var storeErr error
+	if config.Store == nil {
+		storeErr = errors.New("no Store: use memorystore.New() for one instance, redisstore for several")
+	}
+	var fallbackErr error
+	if config.OnStoreFailed.action == policyUseDefaultTier {
+		fallbackErr = errors.New("OnStoreFailed: UseDefaultTier() needs the store that failed; use Allow() or Deny(503)")
+	}
+	table, tiersErr := newTable(config.Tiers, config.DefaultTier)
+	err := errors.Join(
+		storeErr,
+		tiersErr,
+		config.OnMissing.validate("OnMissing", &config),
+		config.OnUnknownTier.validate("OnUnknownTier", &config),
+		config.OnIdentifyFailed.validate("OnIdentifyFailed", &config),
+		config.OnStoreFailed.validate("OnStoreFailed", &config),
+		fallbackErr,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("ratetier: %w", err)
+	}
+	l.table.Store(table)
+	return l, nil
+}
+
+// Must returns the limiter, or panics with the error: for package variables and
+// the first lines of main.
+//
+//	var limiter = ratetier.Must(ratetier.New(config))
+func Must(limiter *Limiter, err error) *Limiter {
+	if err != nil {
+		panic(err)
+	}
+	return limiter
+}
+
+// Take charges the cost to the identity's bucket if it fits, and tells whether the
+// request may go on. A request that is refused is charged nothing. The cost is 1
+// for an ordinary request and more for heavier ones; 0 is a [Limiter.Peek]; a
+// negative one is refused.
+//
+// Take does not wait for the bucket to fill. It waits for the store, no longer than
+// ctx and the store's own time limit allow.
+func (l *Limiter) Take(ctx context.Context, identity Identity, cost int64) Decision {
+	return l.decideNow(ctx, ModeTake, Check{Identity: identity, Cost: cost})
+}
+
+// Peek tells what is left of the identity's bucket, and charges nothing.
+func (l *Limiter) Peek(ctx context.Context, identity Identity) Decision {
+	return l.Take(ctx, identity, 0)
+}
+
+// Charge charges the cost whether it fits or not, down to an empty bucket: for work
+// whose cost is known only when it is done. What the bucket does not hold is
+// forgiven, not owed. The decision is allowed if it was charged.
+func (l *Limiter) Charge(ctx context.Context, identity Identity, cost int64) Decision {
+	return l.decideNow(ctx, ModeCharge, Check{Identity: identity, Cost: cost})
+}
+
+// Refund gives the cost back, up to a full bucket. To give back what one request
+// was charged, [Admission.Settle] is better: it does not give back what has
+// refilled in the meantime.
+func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) Decision {
+	return l.decideNow(ctx, ModeRefund, Check{Identity: identity, Cost: cost})
+}
+
+// Reset makes the identity's bucket full. It is an error if the identity has none:
+// its tier is unlimited or blocked, or policy does not give it one.
+func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
+	c := check{Check: Check{Identity: identity}}
+	if !l.resolve(&c) || len(c.decision.tier.limits) == 0 {
+		return fmt.Errorf("ratetier: reset: no bucket: tier %q of the identity is %v", identity.Tier, c.decision.Outcome)
+	}
+	return l.store.Reset(ctx, c.request.Key)
+}
+
+// SetTiers replaces the table of tiers, for all checks that start from now on. It
+// validates everything first: on an error nothing has changed. The default tier
+// and the policies stay.
+//
+// A bucket keeps what is used of it as a share of the whole: of 100 per hour, 95
+// used become 95 % of 10 per hour. So a reload grants nobody a fresh bucket, and
+// makes nobody wait longer than one refill. A user moved to another tier has
+// another bucket there.
+func (l *Limiter) SetTiers(tiers Tiers) error {
+	table, err := newTable(tiers, l.defaultTier)
+	if err != nil {
+		return fmt.Errorf("ratetier: tiers unchanged: %w", err)
+	}
+	l.table.Store(table)
+	return nil
+}
+
+// Check is one request to decide, as an adapter knows it.
+type Check struct {
+	// Identity is who asks.
+	Identity Identity
+
+	// Cost is the number of cells, at least 0.
+	Cost int64
+
+	// Route is the pattern of the route, for events.
+	Route string
+
+	// Origin is whatever the adapter wants to find again with [Admission.Origin].
+	Origin any
+}
+
+// check is a Check on its way to a decision.
+type check struct {
+	Check
+	decision Decision
+	request  Request
+	result   Result
+}
+
+// checks has cleared checks to use again: handing one to the store makes it escape,
+// and a check is not to allocate.
+var checks = sync.Pool{New: func() any { return new(check) }}
+
+// decideNow decides a check that nobody looks at again.
+func (l *Limiter) decideNow(ctx context.Context, mode Mode, request Check) Decision {
+	c, _ := checks.Get().(*check)
+	c.Check = request
+	l.decide(ctx, mode, c)
+	decision := c.decision
+	*c = check{}
+	checks.Put(c)
+	return decision
+}
+
+// decide is what every check goes through, whatever it asks for.
+func (l *Limiter) decide(ctx context.Context, mode Mode, c *check) {
+	c.decision.Cost = c.Cost
+	c.request.Mode = mode
+	c.request.Cost = c.Cost
+	c.request.Now = l.time.now()
+	if l.resolve(c) {
+		l.apply(ctx, c)
+	}
+	l.finish(c)
+}
+
+// finish lets shadow mode have its say, and tells the observer.
+func (l *Limiter) finish(c *check) {
+	d := &c.decision
+	if !d.Allowed && (l.shadow || d.tier != nil && d.tier.quota.shadow) {
+		d.Allowed, d.Shadow, d.Status = true, true, 0
+	}
+	if l.observer != nil {
+		elapsed := time.Duration(l.time.now() - c.request.Now)
+		l.observer.tell(Event{Decision: *d, Mode: c.request.Mode, Identity: c.Identity, Route: c.Route, Elapsed: elapsed})
+	}
+}
+
+// resolve finds the bucket and the tier that the check is about. It returns false
+// if policy has already decided.
+func (l *Limiter) resolve(c *check) bool {
+	d, table := &c.decision, l.table.Load()
+	if c.Cost < 0 {
+		d.refuse(OutcomeInvalidCost)
+		d.Err = fmt.Errorf("ratetier: cost %d: must be at least 0; to give back, use Refund", c.Cost)
+		return false
+	}
+	c.request.Key = Key{User: c.Identity.User, Tier: c.Identity.Tier}
+	why, policy := Outcome(0), Policy{}
+	switch unidentified := c.Identity.unidentified; {
+	case unidentified == nil && c.Identity.User != "":
+		if d.tier = table.tiers[c.Identity.Tier]; d.tier == nil {
+			why, policy = OutcomeUnknownTier, l.onUnknownTier
+		}
+	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):
+		c.request.Key.Anonymous = true
+		why, policy = OutcomeMissingIdentity, l.onMissing
+	default:
+		c.request.Key.Anonymous = true
+		d.Err = unidentified
+		why, policy = OutcomeIdentifyFailed, l.onIdentifyFailed
+	}
+	if why != 0 {
+		if policy.action != policyUseDefaultTier {
+			d.follow(policy, why)
+			return false
+		}
+		d.tier, d.Defaulted = table.byDefault, why
+		c.request.Key.Tier = d.tier.name
+	}
+	d.Tier = d.tier.name
+	switch d.tier.quota.kind {
+	case quotaUnlimited:
+		d.Outcome, d.Allowed = OutcomeUnlimited, true
+	case quotaBlocked:
+		d.refuse(OutcomeBlocked)
+	default:
+		return true
+	}
+	return false
+}
+
+// apply asks the store about the cost, and fills in the decision.
+func (l *Limiter) apply(ctx context.Context, c *check) {
+	d := &c.decision
+	if c.request.Mode == ModeTake && c.Cost > d.tier.burst {
+		d.refuse(OutcomeCostTooHigh)
+		d.Limit = d.tier.burst
+		return
+	}
+	if err := ctx.Err(); err != nil {
+		d.refuse(OutcomeCanceled)
+		d.Err = err
+		return
+	}
+	c.request.Limits = d.tier.limits
+	if err := l.store.Apply(ctx, &c.request, &c.result); err != nil {
+		d.Err = err
+		if ctx.Err() != nil {
+			d.refuse(OutcomeCanceled)
+		} else {
+			d.follow(l.onStoreFailed, OutcomeStoreFailed)
+		}
+		return
+	}
+	d.Degraded = c.result.Degraded
+	d.wall = l.time.wall(c.request.Now)
+	d.measure(&c.result.Used)
+	if c.result.Allowed {
+		d.Outcome, d.Allowed = OutcomeAllowed, true
+		return
+	}
+	d.refuse(OutcomeLimited)
+	for i, limit := range d.tier.limits {
+		d.RetryAfter = max(d.RetryAfter, time.Duration(limit.Wait(c.result.Used[i], c.Cost)))
+	}
+}
+
+// refuse refuses with the outcome's own status.
+func (d *Decision) refuse(outcome Outcome) {
+	d.Outcome, d.Allowed, d.Status = outcome, false, outcomes[outcome].status
+}
+
+// follow lets the policy decide.
+func (d *Decision) follow(policy Policy, outcome Outcome) {
+	d.refuse(outcome)
+	switch policy.action {
+	case policyAllow:
+		d.Allowed, d.Status = true, 0
+	case policyDeny:
+		d.Status = policy.status
+	default:
+	}
+}

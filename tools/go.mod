@@ -1,0 +1,3 @@
+module github.com/ratetier/ratetier/tools
+
+go 1.26.0
