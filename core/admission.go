@@ -20,10 +20,12 @@ type Admission struct {
 	limiter *Limiter
 	outer   *Admission
 
-	mu      sync.Mutex
-	check   check
-	charged int64 // cells in the bucket on account of this request
-	settled bool
+	mu       sync.Mutex
+	check    Check
+	op       operation // as the store left it
+	decision Decision
+	charged  int64 // cells in the bucket on account of this request
+	settled  bool
 }
 
 // Admit is [Limiter.Take] for adapters and for work that is settled later: it also
@@ -34,7 +36,7 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 	a := &carrier.admission
 	a.limiter = l
 	a.outer, _ = FromContext(ctx)
-	a.check.Check = request
+	a.check = request
 	a.take(ctx)
 	return carrier, a
 }
@@ -71,7 +73,7 @@ func (a *Admission) Outer() *Admission { return a.outer }
 func (a *Admission) Is(limiter *Limiter, identity Identity) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	is := a.check.Identity
+	is := &a.check.Identity
 	return a.limiter == limiter && is.User == identity.User && is.Tier == identity.Tier &&
 		(is.unidentified == nil) == (identity.unidentified == nil)
 }
@@ -87,7 +89,7 @@ func (a *Admission) Origin() any {
 func (a *Admission) Decision() Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.check.decision
+	return a.decision
 }
 
 // Take charges the cost to the same bucket, on top of what the request has cost
@@ -95,7 +97,7 @@ func (a *Admission) Decision() Decision {
 // count towards [Admission.Settle].
 func (a *Admission) Take(ctx context.Context, cost int64) Decision {
 	a.mu.Lock()
-	request := a.check.Check
+	request := a.check
 	a.mu.Unlock()
 	request.Cost = cost
 	return a.limiter.decideNow(ctx, ModeTake, request)
@@ -109,27 +111,32 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.settled || cost == a.check.Cost {
-		return a.check.decision
+		return a.decision
 	}
-	if a.charged == 0 || cost < a.charged || cost > a.check.decision.tier.burst {
+	a.check.Cost = cost
+	if a.charged == 0 || cost < a.charged || cost > a.decision.tier.burst {
 		_ = a.move(ctx, 0) // an error leaves the request charged for more, never for less
-		a.check.Cost = cost
 		a.take(ctx)
-		return a.check.decision
+		return a.decision
 	}
-	more := check{Check: a.check.Check}
-	more.Cost = cost - a.charged
-	a.limiter.decide(ctx, ModeTake, &more)
-	more.Cost, more.decision.Cost = cost, cost
-	if more.decision.Outcome == OutcomeAllowed {
-		a.check, a.charged = more, cost
-		return more.decision
+	a.takeMore(ctx, cost-a.charged)
+	return a.decision
+}
+
+// takeMore charges more to a request that has been charged before.
+func (a *Admission) takeMore(ctx context.Context, more int64) {
+	var op operation
+	var d Decision
+	request := a.check
+	request.Cost = more
+	a.limiter.decide(ctx, ModeTake, &request, &op, &d)
+	if d.Outcome == OutcomeAllowed {
+		a.op, a.charged = op, a.charged+more
+	} else if err := a.move(ctx, 0); err == nil && d.Measured() {
+		d.measure(&a.op.result.Used)
 	}
-	if err := a.move(ctx, 0); err == nil && more.decision.Measured() {
-		more.decision.measure(&a.check.result.Used)
-	}
-	a.check = more
-	return more.decision
+	d.Cost = a.check.Cost
+	a.decision = d
 }
 
 // Settle makes the request cost what the work turned out to cost: it charges or
@@ -162,10 +169,9 @@ func (a *Admission) Settle(ctx context.Context, actual int64) error {
 
 // take decides the check anew, with nothing charged so far.
 func (a *Admission) take(ctx context.Context) {
-	a.check = check{Check: a.check.Check}
-	a.limiter.decide(ctx, ModeTake, &a.check)
-	a.charged = 0
-	if a.check.decision.Outcome == OutcomeAllowed {
+	a.op, a.decision, a.charged = operation{}, Decision{}, 0
+	a.limiter.decide(ctx, ModeTake, &a.check, &a.op, &a.decision)
+	if a.decision.Outcome == OutcomeAllowed {
 		a.charged = a.check.Cost
 	}
 }
@@ -177,43 +183,39 @@ func (a *Admission) move(ctx context.Context, cost int64) error {
 	if charged == cost {
 		return nil
 	}
-	l, was := a.limiter, a.check.decision.tier
+	l, was := a.limiter, a.decision.tier
 	now := l.table.Load().tiers[was.name]
 	if now == nil || len(now.limits) != len(was.limits) {
 		return nil // the bucket it was charged to is no more
 	}
-	c := check{Check: a.check.Check}
-	c.Cost = max(cost, charged) - min(cost, charged)
-	c.decision = Decision{Cost: c.Cost, Tier: was.name, tier: now}
+	check := a.check
+	check.Cost = max(cost, charged) - min(cost, charged)
+	d := Decision{Cost: check.Cost, Tier: was.name, tier: now}
 
 	// How much time the difference still stands for is another number for each
 	// rate, so it is spelled as the interval of a single cell.
-	c.request = Request{Mode: ModeRefund, Key: a.check.request.Key, Cost: 1, Now: l.time.now()}
+	var op operation
+	op.request = Request{Mode: ModeRefund, Key: a.op.request.Key, Cost: 1, Now: l.time.now()}
 	if cost > charged {
-		c.request.Mode = ModeCharge
+		op.request.Mode = ModeCharge
 	}
-	ago := c.request.Now - a.check.request.Now
+	ago := op.request.Now - a.op.request.Now
 	due := false
 	for i, limit := range was.limits {
-		interval := difference(limit, a.check.result.Used[i], charged, cost, ago)
-		c.request.Limits = append(c.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
+		interval := difference(limit, a.op.result.Used[i], charged, cost, ago)
+		op.request.Limits = append(op.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
 		due = due || interval > 0
 	}
 	if !due {
 		return nil
 	}
-	err := l.store.Apply(context.WithoutCancel(ctx), &c.request, &c.result)
-	if err != nil {
-		c.decision.follow(l.onStoreFailed, OutcomeStoreFailed)
-		c.decision.Err = err
-	} else {
-		a.check.request.Now, a.check.result = c.request.Now, c.result
-		c.decision.Outcome, c.decision.Allowed, c.decision.Degraded = OutcomeAllowed, true, c.result.Degraded
-		c.decision.wall = l.time.wall(c.request.Now)
-		c.decision.measure(&c.result.Used)
+	l.apply(context.WithoutCancel(ctx), &op, &d)
+	l.finish(&check, &op, &d)
+	if d.Outcome != OutcomeAllowed {
+		return d.Err
 	}
-	l.finish(&c)
-	return err
+	a.op = op
+	return nil
 }
 
 // difference returns how many nanoseconds of a bucket's use are still owed to

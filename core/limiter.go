@@ -157,11 +157,12 @@ func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) Dec
 // Reset makes the identity's bucket full. It is an error if the identity has none:
 // its tier is unlimited or blocked, or policy does not give it one.
 func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
-	c := check{Check: Check{Identity: identity}}
-	if !l.resolve(&c) || len(c.decision.tier.limits) == 0 {
-		return fmt.Errorf("ratetier: reset: no bucket: tier %q of the identity is %v", identity.Tier, c.decision.Outcome)
+	var op operation
+	var d Decision
+	if !l.resolve(&Check{Identity: identity}, &op, &d) {
+		return fmt.Errorf("ratetier: reset: no bucket for tier %q: %v", identity.Tier, d.Outcome)
 	}
-	return l.store.Reset(ctx, c.request.Key)
+	return l.store.Reset(ctx, op.request.Key)
 }
 
 // SetTiers replaces the table of tiers, for all checks that start from now on. It
@@ -196,74 +197,57 @@ type Check struct {
 	Origin any
 }
 
-// check is a Check on its way to a decision.
-type check struct {
-	Check
-	decision Decision
-	request  Request
-	result   Result
+// operation is what goes to the store and what comes back.
+type operation struct {
+	request Request
+	result  Result
 }
 
-// checks has cleared checks to use again: handing one to the store makes it escape,
-// and a check is not to allocate.
-var checks = sync.Pool{New: func() any { return new(check) }}
+// operations has cleared ones to use again: handing one to the store makes it
+// escape, and a check is not to allocate.
+var operations = sync.Pool{New: func() any { return new(operation) }}
 
-// decideNow decides a check that nobody looks at again.
-func (l *Limiter) decideNow(ctx context.Context, mode Mode, request Check) Decision {
-	c, _ := checks.Get().(*check)
-	c.Check = request
-	l.decide(ctx, mode, c)
-	decision := c.decision
-	*c = check{}
-	checks.Put(c)
-	return decision
+// decideNow decides a check that nobody comes back to.
+func (l *Limiter) decideNow(ctx context.Context, mode Mode, check Check) (d Decision) {
+	op, _ := operations.Get().(*operation)
+	l.decide(ctx, mode, &check, op, &d)
+	*op = operation{}
+	operations.Put(op)
+	return d
 }
 
-// decide is what every check goes through, whatever it asks for.
-func (l *Limiter) decide(ctx context.Context, mode Mode, c *check) {
-	c.decision.Cost = c.Cost
-	c.request.Mode = mode
-	c.request.Cost = c.Cost
-	c.request.Now = l.time.now()
-	if l.resolve(c) {
-		l.apply(ctx, c)
+// decide is what every check goes through, whatever it asks for. The operation and
+// the decision are zero before.
+func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, op *operation, d *Decision) {
+	op.request.Mode = mode
+	op.request.Now = l.time.now()
+	if l.resolve(check, op, d) {
+		l.apply(ctx, op, d)
 	}
-	l.finish(c)
-}
-
-// finish lets shadow mode have its say, and tells the observer.
-func (l *Limiter) finish(c *check) {
-	d := &c.decision
-	if !d.Allowed && (l.shadow || d.tier != nil && d.tier.quota.shadow) {
-		d.Allowed, d.Shadow, d.Status = true, true, 0
-	}
-	if l.observer != nil {
-		elapsed := time.Duration(l.time.now() - c.request.Now)
-		l.observer.tell(Event{Decision: *d, Mode: c.request.Mode, Identity: c.Identity, Route: c.Route, Elapsed: elapsed})
-	}
+	l.finish(check, op, d)
 }
 
 // resolve finds the bucket and the tier that the check is about. It returns false
-// if policy has already decided.
-func (l *Limiter) resolve(c *check) bool {
-	d, table := &c.decision, l.table.Load()
-	if c.Cost < 0 {
+// if that already decides it.
+func (l *Limiter) resolve(check *Check, op *operation, d *Decision) bool {
+	table := l.table.Load()
+	d.Cost, op.request.Cost = check.Cost, check.Cost
+	if check.Cost < 0 {
 		d.refuse(OutcomeInvalidCost)
-		d.Err = fmt.Errorf("ratetier: cost %d: must be at least 0; to give back, use Refund", c.Cost)
+		d.Err = fmt.Errorf("ratetier: cost %d: must be at least 0; to give back, use Refund", check.Cost)
 		return false
 	}
-	c.request.Key = Key{User: c.Identity.User, Tier: c.Identity.Tier}
 	why, policy := Outcome(0), Policy{}
-	switch unidentified := c.Identity.unidentified; {
-	case unidentified == nil && c.Identity.User != "":
-		if d.tier = table.tiers[c.Identity.Tier]; d.tier == nil {
+	switch unidentified := check.Identity.unidentified; {
+	case unidentified == nil && check.Identity.User != "":
+		if d.tier = table.tiers[check.Identity.Tier]; d.tier == nil {
 			why, policy = OutcomeUnknownTier, l.onUnknownTier
 		}
 	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):
-		c.request.Key.Anonymous = true
+		op.request.Key.Anonymous = true
 		why, policy = OutcomeMissingIdentity, l.onMissing
 	default:
-		c.request.Key.Anonymous = true
+		op.request.Key.Anonymous = true
 		d.Err = unidentified
 		why, policy = OutcomeIdentifyFailed, l.onIdentifyFailed
 	}
@@ -273,35 +257,34 @@ func (l *Limiter) resolve(c *check) bool {
 			return false
 		}
 		d.tier, d.Defaulted = table.byDefault, why
-		c.request.Key.Tier = d.tier.name
 	}
 	d.Tier = d.tier.name
 	switch d.tier.quota.kind {
 	case quotaUnlimited:
 		d.Outcome, d.Allowed = OutcomeUnlimited, true
+		return false
 	case quotaBlocked:
 		d.refuse(OutcomeBlocked)
+		return false
 	default:
+		op.request.Key.Tier, op.request.Key.User = d.tier.name, check.Identity.User
+		op.request.Limits = d.tier.limits
 		return true
 	}
-	return false
 }
 
 // apply asks the store about the cost, and fills in the decision.
-func (l *Limiter) apply(ctx context.Context, c *check) {
-	d := &c.decision
-	if c.request.Mode == ModeTake && c.Cost > d.tier.burst {
+func (l *Limiter) apply(ctx context.Context, op *operation, d *Decision) {
+	if op.request.Mode == ModeTake && op.request.Cost > d.tier.burst {
 		d.refuse(OutcomeCostTooHigh)
 		d.Limit = d.tier.burst
 		return
 	}
-	if err := ctx.Err(); err != nil {
-		d.refuse(OutcomeCanceled)
-		d.Err = err
-		return
+	err := ctx.Err()
+	if err == nil {
+		err = l.store.Apply(ctx, &op.request, &op.result)
 	}
-	c.request.Limits = d.tier.limits
-	if err := l.store.Apply(ctx, &c.request, &c.result); err != nil {
+	if err != nil {
 		d.Err = err
 		if ctx.Err() != nil {
 			d.refuse(OutcomeCanceled)
@@ -310,16 +293,32 @@ func (l *Limiter) apply(ctx context.Context, c *check) {
 		}
 		return
 	}
-	d.Degraded = c.result.Degraded
-	d.wall = l.time.wall(c.request.Now)
-	d.measure(&c.result.Used)
-	if c.result.Allowed {
+	d.Degraded = op.result.Degraded
+	d.wall = l.time.wall(op.request.Now)
+	d.measure(&op.result.Used)
+	if op.result.Allowed {
 		d.Outcome, d.Allowed = OutcomeAllowed, true
 		return
 	}
 	d.refuse(OutcomeLimited)
 	for i, limit := range d.tier.limits {
-		d.RetryAfter = max(d.RetryAfter, time.Duration(limit.Wait(c.result.Used[i], c.Cost)))
+		d.RetryAfter = max(d.RetryAfter, time.Duration(limit.Wait(op.result.Used[i], d.Cost)))
+	}
+}
+
+// finish lets shadow mode have its say, and tells the observer.
+func (l *Limiter) finish(check *Check, op *operation, d *Decision) {
+	if !d.Allowed && (l.shadow || d.tier != nil && d.tier.quota.shadow) {
+		d.Allowed, d.Shadow, d.Status = true, true, 0
+	}
+	if l.observer != nil {
+		l.observer.tell(Event{
+			Decision: *d,
+			Mode:     op.request.Mode,
+			Identity: check.Identity,
+			Route:    check.Route,
+			Elapsed:  time.Duration(l.time.now() - op.request.Now),
+		})
 	}
 }
 

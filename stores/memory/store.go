@@ -60,7 +60,7 @@ type Stats struct {
 // when room is needed; at the cap, the fullest of a few goes. It is safe for
 // concurrent use, starts no goroutine and needs no closing.
 type Store struct {
-	seeds   [4]maphash.Seed
+	seeds   [3]maphash.Seed
 	shards  []shard
 	shift   int // what is left of a hash after it is the shard's index
 	onEvict func(Eviction)
@@ -148,9 +148,10 @@ type hash struct{ hi, lo uint64 }
 // hash returns the key's hash. The parts are hashed under seeds of their own, so
 // that moving characters from one to the other makes another hash.
 func (s *Store) hash(key *ratetier.Key) hash {
+	tier := maphash.String(s.seeds[2], key.Tier)
 	h := hash{
-		hi: maphash.String(s.seeds[0], key.User) ^ maphash.String(s.seeds[1], key.Tier) | 1, // never zero
-		lo: maphash.String(s.seeds[2], key.User) ^ maphash.String(s.seeds[3], key.Tier),
+		hi: maphash.String(s.seeds[0], key.User) ^ tier | 1, // never zero
+		lo: maphash.String(s.seeds[1], key.User) ^ bits.RotateLeft64(tier, 32),
 	}
 	if key.Anonymous {
 		h.lo = ^h.lo
