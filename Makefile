@@ -1,0 +1,131 @@
+# What CI checks and what a person runs are the same targets. `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+GO ?= go
+BIN := $(CURDIR)/.bin
+
+# One list of modules drives every target. The linter is pinned in a module of its own,
+# which holds no code: its requirements would choose versions for everything else.
+MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -name go.mod -not -path './.*' -not -path ./tools/golangci/go.mod)))
+
+# Those that promise the older of the two Go releases which the Go team supports, and
+# those that need no service to be tested.
+OLDEST := $(patsubst %/go.mod,%,$(shell grep -l '^go 1\.25' $(MODULES:%=%/go.mod)))
+PORTABLE := $(filter-out stores/redis,$(filter core stores/% adapters/%,$(MODULES)))
+
+packages = $(1:%=./%/...)
+each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWORK=off && $(2)) || exit 1; done
+
+TESTFLAGS ?=
+FUZZTIME ?= 5s
+BENCHTIME ?= 1s
+
+.PHONY: help
+help: ## List the targets
+	@sed -nE 's/^([a-z0-9]+):.*## (.*)/\1	\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: run
+run: ## Start the example service on net/http
+	$(GO) run ./examples/nethttp
+
+.PHONY: ci
+ci: test vet lint actions fmt tidy race 386 standalone consumer fuzz clean ## Check everything that CI checks, in order
+
+.PHONY: test
+test: ## Test every module; needs redis-server
+	@./.ci/need redis-server
+	$(GO) test $(TESTFLAGS) $(call packages,$(MODULES))
+
+.PHONY: portable
+portable: ## Test the modules that need no service, on any system
+	$(GO) test $(TESTFLAGS) $(call packages,$(PORTABLE))
+
+.PHONY: race
+race: ## Test every module under the race detector; needs a C compiler
+	@./.ci/need redis-server cc
+	$(GO) test -race $(call packages,$(MODULES))
+
+.PHONY: 386
+386: ## Test the arithmetic where an int has 32 bits; Linux on x86
+	GOARCH=386 CGO_ENABLED=0 $(GO) test $(call packages,core stores/memory)
+
+.PHONY: vet
+vet: ## Vet every module
+	$(GO) vet $(call packages,$(MODULES))
+
+.PHONY: lint
+lint: $(BIN)/built ## Lint every module; .golangci.yml says why which rule
+	$(BIN)/golangci-lint run $(call packages,$(MODULES))
+
+.PHONY: fmt
+fmt: $(BIN)/built ## Check the format of every file
+	$(BIN)/golangci-lint fmt --diff
+
+.PHONY: fix
+fix: $(BIN)/built ## Format every file, and fix what the linters can
+	$(BIN)/golangci-lint fmt
+	$(BIN)/golangci-lint run --fix $(call packages,$(MODULES))
+
+.PHONY: actions
+actions: $(BIN)/built ## Check the workflows
+	$(BIN)/actionlint
+
+.PHONY: tidy
+tidy: ## Check that every go.mod is tidy
+	@$(call each,$(MODULES),$(GO) mod tidy -diff)
+
+.PHONY: standalone
+standalone: ## Build, vet and test every module without the workspace
+	@./.ci/need redis-server
+	@$(call each,$(MODULES),$(GO) build ./... && $(GO) vet ./... && $(GO) test ./...)
+
+.PHONY: oldest
+oldest: ## Test the modules that promise the oldest supported Go; run it with that Go
+	@$(call each,$(OLDEST),$(GO) vet ./... && $(GO) test ./...)
+
+.PHONY: consumer
+consumer: ## Build outsiders from the modules as published, and check what they pull in
+	$(GO) run ./tools/consumer
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME
+	@grep -rEo --include='*_test.go' '^func Fuzz\w+' $(MODULES) | sed -E 's|/[^/]*:func | |' | \
+	while read -r dir name; do \
+		echo "$$dir $$name"; \
+		$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null || exit 1; \
+	done
+
+.PHONY: bench
+bench: ## Run every benchmark for BENCHTIME
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(call packages,$(MODULES))
+
+.PHONY: api
+api: $(BIN)/built ## Compare the exported API with the last release
+	$(GO) run ./tools/api
+
+.PHONY: vuln
+vuln: $(BIN)/built ## Look for known vulnerabilities; needs the database at vuln.go.dev
+	@$(call each,$(MODULES),$(BIN)/govulncheck ./...)
+
+.PHONY: version
+version: ## Set VERSION=v0.2.0 in VERSION and in what modules require of each other
+	$(GO) run ./tools/release -set "$(VERSION)"
+
+.PHONY: release
+release: ci ## Show the tags of the next release; WRITE=1 writes them
+	$(GO) run ./tools/release $(if $(WRITE),-write)
+
+.PHONY: clean
+clean: ## Check that git sees nothing to commit
+	@git status --porcelain | (! grep .) || { echo "the working tree is not clean: commit, ignore or remove the above" >&2; exit 1; }
+
+# The checkers are built from their source, at the versions that tools pins.
+$(BIN)/built: tools/go.mod tools/golangci/go.mod
+	cd tools && GOWORK=off $(GO) build -o $(BIN)/ tool
+	cd tools/golangci && GOWORK=off $(GO) build -o $(BIN)/ tool
+	@touch $@
