@@ -1,0 +1,65 @@
+// Command consumer sees the modules of this repository as their users will: it
+// publishes them to a module proxy in a temporary folder, and has an outsider without
+// workspace or replacements build, vet and run each of them, together with its
+// examples. Nobody may get the framework or database of somebody else. It is run from
+// the root of the repository:
+//
+//	go run ./tools/consumer
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/ratetier/ratetier/tools/internal/repo"
+)
+
+func main() {
+	if err := run(context.Background(), ".", os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run checks every released module of the repository at root, and returns everything
+// that is wrong with any of them.
+func run(ctx context.Context, root string, out io.Writer) (err error) {
+	r, err := repo.Open(root)
+	if err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp("", "consumer")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+
+	proxy := filepath.Join(temp, "proxy")
+	for _, m := range r.Released() {
+		if err := publish(proxy, m.Path(), r.Version, filepath.Join(root, m.Dir)); err != nil {
+			return err
+		}
+	}
+	env, err := environment(ctx, proxy, filepath.Join(temp, "cache"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range r.Released() {
+		o := outsider{dir: filepath.Join(temp, "outsiders", m.Dir), env: env}
+		pulled, err := o.try(ctx, r, m)
+		if err == nil {
+			err = checkPulled(m.Dir, pulled)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("consumer: %s: %w", m.Dir, err))
+			continue
+		}
+		fmt.Fprintf(out, "ok\t%s links %d other modules, out of %d it knows of\n", m.Dir, len(pulled.linked), len(pulled.known))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,112 @@
+// Command release tags the next release of every module on the commit that is checked
+// out, as RELEASING.md tells. It is run from the root of the repository:
+//
+//	go run ./tools/release -set v0.2.0   # write the version to VERSION and every go.mod
+//	go run ./tools/release               # check, and show the tags
+//	go run ./tools/release -write        # check, and write them
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratetier/ratetier/tools/internal/repo"
+)
+
+func main() {
+	set := flag.String("set", "", "the `version` to prepare")
+	write := flag.Bool("write", false, "write the tags, instead of showing them")
+	flag.Parse()
+
+	r, err := repo.Open(".")
+	switch {
+	case err != nil:
+	case *set != "":
+		err = r.SetVersion(*set)
+	default:
+		err = release(context.Background(), r, *write, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// release shows or writes the tags, unless something speaks against the release. It
+// then says everything that does, and writes none.
+func release(ctx context.Context, r *repo.Repo, write bool, out io.Writer) error {
+	tags := make([]string, 0, len(r.Modules))
+	for _, m := range r.Released() {
+		tags = append(tags, m.Dir+"/"+r.Version)
+	}
+	err := errors.Join(
+		r.CheckSiblings(),
+		checkTree(ctx, r),
+		checkChangelog(r),
+		checkTags(ctx, r, tags),
+	)
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		fmt.Fprintln(out, tag)
+		if !write {
+			continue
+		}
+		if _, err := git(ctx, r, "tag", "--annotate", "--message", tag, tag); err != nil {
+			return err
+		}
+	}
+	if write {
+		fmt.Fprintln(out, "\ngit push origin", strings.Join(tags, " "))
+	}
+	return nil
+}
+
+func checkTree(ctx context.Context, r *repo.Repo) error {
+	changes, err := git(ctx, r, "status", "--porcelain")
+	if err == nil && changes != "" {
+		err = fmt.Errorf("release: the working tree is not clean: commit or remove\n%s", changes)
+	}
+	return err
+}
+
+func checkChangelog(r *repo.Repo) error {
+	changelog, err := os.ReadFile(filepath.Join(r.Root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	heading := fmt.Sprintf("\n## [%s] - ", strings.TrimPrefix(r.Version, "v"))
+	if !strings.Contains(string(changelog), heading) {
+		return fmt.Errorf("release: CHANGELOG.md has no section %q: give what is under Unreleased its version and date",
+			strings.TrimSpace(heading))
+	}
+	return nil
+}
+
+func checkTags(ctx context.Context, r *repo.Repo, tags []string) error {
+	taken, err := git(ctx, r, append([]string{"tag", "--list"}, tags...)...)
+	if err == nil && taken != "" {
+		err = fmt.Errorf("release: %s is tagged already: raise VERSION, a published version never changes\n%s",
+			r.Version, taken)
+	}
+	return err
+}
+
+func git(ctx context.Context, r *repo.Repo, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = r.Root
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err != nil {
+		err = fmt.Errorf("release: git %s: %w\n%s", strings.Join(args, " "), err, text)
+	}
+	return text, err
+}
