@@ -1,0 +1,101 @@
+package ratetiergin_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	ratetiergin "github.com/ratetier/ratetier/adapters/gin"
+	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/clocktest"
+	memorystore "github.com/ratetier/ratetier/stores/memory"
+)
+
+func Example() {
+	clock := clocktest.New(time.Unix(0, 0))
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: memorystore.New(),
+		Tiers: ratetier.Tiers{
+			"free": ratetier.PerMinute(10),
+			"pro":  ratetier.PerMinute(100),
+		},
+		DefaultTier: "free",
+		OnMissing:   ratetier.Deny(http.StatusUnauthorized),
+		Clock:       clock, // for this example; leave it out
+	}))
+	plans := map[string]string{"key_ana": "free", "key_bea": "pro"}
+
+	r := gin.New()
+	r.Use(ratetiergin.Middleware(limiter, ratetiergin.Config{
+		Identify: func(c *gin.Context) (ratetier.Identity, error) {
+			key := c.GetHeader("X-Api-Key")
+			plan, ok := plans[key]
+			if !ok {
+				return ratetier.Identity{}, ratetier.ErrNoIdentity
+			}
+			return ratetier.Identity{User: key, Tier: plan}, nil
+		},
+		RouteCosts: ratetiergin.RouteCosts{"GET /report/:id": 5},
+	}))
+	answer := func(c *gin.Context) { c.String(http.StatusOK, "here you are") }
+	r.GET("/report/:id", answer)
+	r.GET("/export", ratetiergin.Cost(20), answer)
+
+	get := func(key, path string) {
+		request := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		request.Header.Set("X-Api-Key", key)
+		response := httptest.NewRecorder()
+		r.ServeHTTP(response, request)
+		fmt.Printf("%-7s %-10s %d remaining %q %s\n", key, path,
+			response.Code, response.Header().Get("X-RateLimit-Remaining"), response.Body)
+	}
+	get("key_ana", "/export")
+	get("key_ana", "/report/7")
+	get("key_ana", "/report/7")
+	get("key_ana", "/report/7")
+	clock.Advance(30 * time.Second)
+	get("key_ana", "/report/7")
+	get("key_bea", "/export")
+	get("nobody", "/export")
+	// Output:
+	// key_ana /export    403 remaining "" {"error":"request cost exceeds tier limit","tier":"free","cost":20,"limit":10}
+	// key_ana /report/7  200 remaining "5" here you are
+	// key_ana /report/7  200 remaining "0" here you are
+	// key_ana /report/7  429 remaining "0" {"error":"rate limit exceeded","tier":"free","retry_after":30}
+	// key_ana /report/7  200 remaining "0" here you are
+	// key_bea /export    200 remaining "80" here you are
+	// nobody  /export    401 remaining "" {"error":"Unauthorized"}
+}
+
+// A handler reads the decision, and settles for what the work really cost.
+func ExampleFromContext() {
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: memorystore.New(),
+		Tiers: ratetier.Tiers{"free": ratetier.PerHour(1000)},
+	}))
+	r := gin.New()
+	r.Use(ratetiergin.Middleware(limiter, ratetiergin.Config{
+		Identify: func(*gin.Context) (ratetier.Identity, error) {
+			return ratetier.Identity{User: "ana", Tier: "free"}, nil
+		},
+	}))
+	r.POST("/ask", ratetiergin.Cost(500), func(c *gin.Context) { // an estimate
+		admission, _ := ratetiergin.FromContext(c)
+		decision := admission.Decision()
+		fmt.Println("tier", decision.Tier, "remaining", decision.Remaining)
+		if err := admission.Settle(c.Request.Context(), 120); err != nil {
+			_ = c.Error(err)
+		}
+	})
+	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/ask", http.NoBody))
+
+	left := limiter.Peek(context.Background(), ratetier.Identity{User: "ana", Tier: "free"})
+	fmt.Println("remaining after settling", left.Remaining)
+	// Output:
+	// tier free remaining 500
+	// remaining after settling 880
+}
