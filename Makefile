@@ -34,7 +34,7 @@ run: ## Start the example service on net/http
 	$(GO) run ./examples/nethttp
 
 .PHONY: ci
-ci: test vet lint actions fmt tidy race 386 standalone consumer fuzz clean ## Check everything that CI checks, in order
+ci: test vet lint actions fmt tidy race 386 standalone consumer api fuzz clean ## Check everything that CI checks, in order
 
 .PHONY: test
 test: ## Test every module; needs redis-server
@@ -105,7 +105,7 @@ bench: ## Run every benchmark for BENCHTIME
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(call packages,$(MODULES))
 
 .PHONY: api
-api: $(BIN)/built ## Compare the exported API with the last release
+api: ## Compare the exported API with the last release
 	$(GO) run ./tools/api
 
 .PHONY: vuln

@@ -2,10 +2,11 @@ package main
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ratetier/ratetier/tools/internal/repotest"
 )
 
 // files is a small repository in which nobody brings what is not theirs.
@@ -34,7 +35,7 @@ func Example() {
 func outside(t *testing.T) {
 	t.Helper()
 	dir, proxy := t.TempDir(), t.TempDir()
-	lay(t, dir, map[string]string{
+	repotest.Write(t, dir, map[string]string{
 		"go.mod":  "module github.com/labstack/echo/v4\n\ngo 1.25.0\n",
 		"echo.go": "package echo\n",
 	})
@@ -46,23 +47,10 @@ func outside(t *testing.T) {
 	t.Setenv("GOSUMDB", "off")
 }
 
-func lay(t *testing.T, root string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestCleanModulesPass(t *testing.T) {
 	outside(t)
 	root := t.TempDir()
-	lay(t, root, files)
+	repotest.Write(t, root, files)
 	var out strings.Builder
 	if err := run(t.Context(), root, &out); err != nil {
 		t.Fatal(err)
@@ -127,7 +115,7 @@ func TestOutsidersCatch(t *testing.T) {
 				files[mod] += requireEcho
 			}
 			root := t.TempDir()
-			lay(t, root, files)
+			repotest.Write(t, root, files)
 			err := run(t.Context(), root, &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)

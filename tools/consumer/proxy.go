@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/ratetier/ratetier/tools/internal/repo"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
-
-	"github.com/ratetier/ratetier/tools/internal/repo"
 )
 
 // publish adds the module in dir to a module proxy that is a folder, laid out as the
@@ -42,11 +42,10 @@ func publish(proxy, path, version, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := zip.CreateFromDir(archive, module.Version{Path: path, Version: version}, dir); err != nil {
-		archive.Close()
-		return err
-	}
-	return archive.Close()
+	return errors.Join(
+		zip.CreateFromDir(archive, module.Version{Path: path, Version: version}, dir),
+		archive.Close(),
+	)
 }
 
 // environment returns what makes the go command take our modules from the proxy and

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -60,7 +59,7 @@ func release(ctx context.Context, r *repo.Repo, write bool, out io.Writer) error
 		if !write {
 			continue
 		}
-		if _, err := git(ctx, r, "tag", "--annotate", "--message", tag, tag); err != nil {
+		if _, err := r.Git(ctx, "tag", "--annotate", "--message", tag, tag); err != nil {
 			return err
 		}
 	}
@@ -71,7 +70,7 @@ func release(ctx context.Context, r *repo.Repo, write bool, out io.Writer) error
 }
 
 func checkTree(ctx context.Context, r *repo.Repo) error {
-	changes, err := git(ctx, r, "status", "--porcelain")
+	changes, err := r.Git(ctx, "status", "--porcelain")
 	if err == nil && changes != "" {
 		err = fmt.Errorf("release: the working tree is not clean: commit or remove\n%s", changes)
 	}
@@ -92,21 +91,10 @@ func checkChangelog(r *repo.Repo) error {
 }
 
 func checkTags(ctx context.Context, r *repo.Repo, tags []string) error {
-	taken, err := git(ctx, r, append([]string{"tag", "--list"}, tags...)...)
+	taken, err := r.Git(ctx, append([]string{"tag", "--list"}, tags...)...)
 	if err == nil && taken != "" {
 		err = fmt.Errorf("release: %s is tagged already: raise VERSION, a published version never changes\n%s",
 			r.Version, taken)
 	}
 	return err
-}
-
-func git(ctx context.Context, r *repo.Repo, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = r.Root
-	out, err := cmd.CombinedOutput()
-	text := strings.TrimSpace(string(out))
-	if err != nil {
-		err = fmt.Errorf("release: git %s: %w\n%s", strings.Join(args, " "), err, text)
-	}
-	return text, err
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratetier/ratetier/tools/internal/repo"
+	"github.com/ratetier/ratetier/tools/internal/repotest"
 )
 
 // files is a repository that is ready to be released.
@@ -30,51 +29,8 @@ require github.com/ratetier/ratetier/core v0.2.0
 `,
 }
 
-// commit lays the files out as a repository of one commit.
-func commit(t *testing.T, files map[string]string) *repo.Repo {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		write(t, filepath.Join(root, name), content)
-	}
-	r, err := repo.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{"init", "--quiet"},
-		{"config", "user.name", "tester"},
-		{"config", "user.email", "tester@example.com"},
-		{"config", "tag.gpgSign", "false"},
-		{"add", "."},
-		{"-c", "commit.gpgSign=false", "commit", "--quiet", "--message", "first"},
-	} {
-		run(t, r, args...)
-	}
-	return r
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func run(t *testing.T, r *repo.Repo, args ...string) string {
-	t.Helper()
-	out, err := git(t.Context(), r, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 func TestDryRunShowsTheTagsAndWritesNone(t *testing.T) {
-	r := commit(t, files)
+	r := repotest.Commit(t, files)
 	var out strings.Builder
 	if err := release(t.Context(), r, false, &out); err != nil {
 		t.Fatal(err)
@@ -82,18 +38,18 @@ func TestDryRunShowsTheTagsAndWritesNone(t *testing.T) {
 	if want := "adapters/gin/v0.2.0\ncore/v0.2.0\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if tags := run(t, r, "tag"); tags != "" {
+	if tags := repotest.Git(t, r, "tag"); tags != "" {
 		t.Errorf("wrote the tags %q", tags)
 	}
 }
 
 func TestWriteTagsEveryReleasedModule(t *testing.T) {
-	r := commit(t, files)
+	r := repotest.Commit(t, files)
 	var out strings.Builder
 	if err := release(t.Context(), r, true, &out); err != nil {
 		t.Fatal(err)
 	}
-	if tags := run(t, r, "tag"); tags != "adapters/gin/v0.2.0\ncore/v0.2.0" {
+	if tags := repotest.Git(t, r, "tag"); tags != "adapters/gin/v0.2.0\ncore/v0.2.0" {
 		t.Errorf("wrote the tags %q", tags)
 	}
 	if !strings.HasSuffix(out.String(), "\ngit push origin adapters/gin/v0.2.0 core/v0.2.0\n") {
@@ -118,11 +74,11 @@ func TestReleaseIsRefused(t *testing.T) {
 			want:   `no section "## [0.2.0] -"`,
 		},
 		"a file that is not committed": {
-			after: func(r *repo.Repo) { write(t, filepath.Join(r.Root, "stray.txt"), "") },
+			after: func(r *repo.Repo) { repotest.Write(t, r.Root, map[string]string{"stray.txt": ""}) },
 			want:  "not clean: commit or remove\n?? stray.txt",
 		},
 		"a tag that is taken": {
-			after: func(r *repo.Repo) { run(t, r, "tag", "core/v0.2.0") },
+			after: func(r *repo.Repo) { repotest.Git(t, r, "tag", "core/v0.2.0") },
 			want:  "v0.2.0 is tagged already",
 		},
 	} {
@@ -131,16 +87,16 @@ func TestReleaseIsRefused(t *testing.T) {
 			if test.change != nil {
 				test.change(files)
 			}
-			r := commit(t, files)
+			r := repotest.Commit(t, files)
 			if test.after != nil {
 				test.after(r)
 			}
-			before := run(t, r, "tag")
+			before := repotest.Git(t, r, "tag")
 			err := release(t.Context(), r, true, &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
-			if tags := run(t, r, "tag"); tags != before {
+			if tags := repotest.Git(t, r, "tag"); tags != before {
 				t.Errorf("wrote the tags %q", tags)
 			}
 		})
@@ -148,11 +104,11 @@ func TestReleaseIsRefused(t *testing.T) {
 }
 
 func TestSetVersionReachesEveryRequirement(t *testing.T) {
-	r := commit(t, files)
+	r := repotest.Commit(t, files)
 	if err := r.SetVersion("v0.3.0"); err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Fields(run(t, r, "diff", "--name-only"))
+	changed := strings.Fields(repotest.Git(t, r, "diff", "--name-only"))
 	if want := []string{"VERSION", "adapters/gin/go.mod", "examples/go.mod"}; !slices.Equal(changed, want) {
 		t.Errorf("changed %q, want %q", changed, want)
 	}
@@ -166,7 +122,7 @@ func TestSetVersionReachesEveryRequirement(t *testing.T) {
 }
 
 func TestVersionMustBeComplete(t *testing.T) {
-	r := commit(t, files)
+	r := repotest.Commit(t, files)
 	for _, version := range []string{"0.3.0", "v0.3", "v1", "next"} {
 		if err := r.SetVersion(version); err == nil {
 			t.Errorf("SetVersion(%q) was accepted", version)
