@@ -13,10 +13,12 @@ BIN := $(CURDIR)/.bin
 # which holds no code: its requirements would choose versions for everything else.
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -name go.mod -not -path './.*' -not -path ./tools/golangci/go.mod)))
 
-# Those that promise the older of the two Go releases which the Go team supports, and
-# those that need no service to be tested.
-OLDEST := $(patsubst %/go.mod,%,$(shell grep -l '^go 1\.25' $(MODULES:%=%/go.mod)))
-PORTABLE := $(filter-out stores/redis,$(filter core stores/% adapters/%,$(MODULES)))
+# core promises the oldest Go, and OLDEST are the modules that keep the same promise.
+OLDEST_GO := $(shell sed -n 's/^go //p' core/go.mod)
+OLDEST := $(patsubst %/go.mod,%,$(shell grep -lx 'go $(OLDEST_GO)' $(MODULES:%=%/go.mod)))
+
+# PORTABLE are the released modules that need no service to be tested.
+PORTABLE := $(filter-out stores/redis,$(filter core stores/% adapters/% metrics/%,$(MODULES)))
 
 packages = $(1:%=./%/...)
 each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWORK=off && $(2)) || exit 1; done
@@ -85,12 +87,17 @@ standalone: ## Build, vet and test every module without the workspace
 	@$(call each,$(MODULES),$(GO) build ./... && $(GO) vet ./... && $(GO) test ./...)
 
 .PHONY: oldest
-oldest: ## Test the modules that promise the oldest supported Go; run it with that Go
+oldest: export GOTOOLCHAIN := go$(OLDEST_GO)
+oldest: ## Test the modules that promise to work with the oldest Go, with that Go
 	@$(call each,$(OLDEST),$(GO) vet ./... && $(GO) test ./...)
 
 .PHONY: consumer
 consumer: ## Build outsiders from the modules as published, and check what they pull in
 	$(GO) run ./tools/consumer
+
+.PHONY: published
+published: ## The same for the modules that the world gets, once they are released
+	$(GO) run ./tools/consumer -published
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
@@ -119,6 +126,10 @@ version: ## Set VERSION=v0.2.0 in VERSION and in what modules require of each ot
 .PHONY: release
 release: ci ## Show the tags of the next release; WRITE=1 writes them
 	$(GO) run ./tools/release $(if $(WRITE),-write)
+
+.PHONY: notes
+notes: ## Print what the changelog says about VERSION
+	@$(GO) run ./tools/release -notes
 
 .PHONY: clean
 clean: ## Check that git sees nothing to commit

@@ -52,7 +52,7 @@ func TestCleanModulesPass(t *testing.T) {
 	root := t.TempDir()
 	repotest.Write(t, root, files)
 	var out strings.Builder
-	if err := run(t.Context(), root, &out); err != nil {
+	if err := run(t.Context(), root, false, &out); err != nil {
 		t.Fatal(err)
 	}
 	want := "ok\tadapters/gin links 1 other modules, out of 1 it knows of\n" +
@@ -116,10 +116,20 @@ func TestOutsidersCatch(t *testing.T) {
 			}
 			root := t.TempDir()
 			repotest.Write(t, root, files)
-			err := run(t.Context(), root, &strings.Builder{})
+			err := run(t.Context(), root, false, &strings.Builder{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestPublishedModulesAreNotThoseOfTheRepository(t *testing.T) {
+	outside(t)
+	root := t.TempDir()
+	repotest.Write(t, root, files)
+	err := run(t.Context(), root, true, &strings.Builder{})
+	if want := "core@v0.2.0"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want one with %q, which is not published", err, want)
 	}
 }

@@ -4,12 +4,14 @@
 // examples. Nobody may get the framework or database of somebody else. It is run from
 // the root of the repository:
 //
-//	go run ./tools/consumer
+//	go run ./tools/consumer              # the modules as they are here
+//	go run ./tools/consumer -published   # those of the same version that the world gets
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +21,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), ".", os.Stdout); err != nil {
+	published := flag.Bool("published", false, "use the modules that are published already")
+	flag.Parse()
+	if err := run(context.Background(), ".", *published, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -27,7 +31,7 @@ func main() {
 
 // run checks every released module of the repository at root, and returns everything
 // that is wrong with any of them.
-func run(ctx context.Context, root string, out io.Writer) (err error) {
+func run(ctx context.Context, root string, published bool, out io.Writer) (err error) {
 	r, err := repo.Open(root)
 	if err != nil {
 		return err
@@ -38,15 +42,18 @@ func run(ctx context.Context, root string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 
-	proxy := filepath.Join(temp, "proxy")
-	for _, m := range r.Released() {
-		if err := publish(proxy, m.Path(), r.Version, filepath.Join(root, m.Dir)); err != nil {
-			return err
-		}
-	}
-	env, err := environment(ctx, proxy, filepath.Join(temp, "cache"))
+	env, err := environment(ctx, filepath.Join(temp, "cache"))
 	if err != nil {
 		return err
+	}
+	if !published {
+		proxy := filepath.Join(temp, "proxy")
+		for _, m := range r.Released() {
+			if err := publish(proxy, m.Path(), r.Version, filepath.Join(root, m.Dir)); err != nil {
+				return err
+			}
+		}
+		env = preferring(proxy, env)
 	}
 	var errs []error
 	for _, m := range r.Released() {

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
-	"github.com/ratetier/ratetier/tools/internal/repo"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
@@ -46,30 +42,4 @@ func publish(proxy, path, version, dir string) error {
 		zip.CreateFromDir(archive, module.Version{Path: path, Version: version}, dir),
 		archive.Close(),
 	)
-}
-
-// environment returns what makes the go command take our modules from the proxy and
-// all others from where it has them already, or else from where it usually gets them.
-//
-// The cache is a new one: in the usual one, an unpublished version would be taken for
-// the published one ever after.
-func environment(ctx context.Context, proxy, cache string) ([]string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMODCACHE", "GOPROXY").Output()
-	if err != nil {
-		return nil, err
-	}
-	usual := strings.Split(strings.TrimSpace(string(out)), "\n")
-	downloads := filepath.Join(usual[0], "cache", "download")
-	return append(os.Environ(),
-		"GOWORK=off",
-		"GOFLAGS=-mod=mod -modcacherw -trimpath", // writable can be removed, trimmed can be cached
-		"GOMODCACHE="+cache,
-		"GOPROXY="+fileURL(proxy)+","+fileURL(downloads)+","+usual[1],
-		"GONOSUMDB="+repo.Prefix+"*",
-		"GOPRIVATE=", "GONOPROXY=none", // or the proxy would be passed by
-	), nil
-}
-
-func fileURL(dir string) string {
-	return "file://" + filepath.ToSlash(dir)
 }

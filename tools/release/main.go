@@ -4,6 +4,7 @@
 //	go run ./tools/release -set v0.2.0   # write the version to VERSION and every go.mod
 //	go run ./tools/release               # check, and show the tags
 //	go run ./tools/release -write        # check, and write them
+//	go run ./tools/release -notes        # print what the changelog says about it
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 func main() {
 	set := flag.String("set", "", "the `version` to prepare")
 	write := flag.Bool("write", false, "write the tags, instead of showing them")
+	notes := flag.Bool("notes", false, "print what the changelog says about the version")
 	flag.Parse()
 
 	r, err := repo.Open(".")
@@ -29,6 +31,10 @@ func main() {
 	case err != nil:
 	case *set != "":
 		err = r.SetVersion(*set)
+	case *notes:
+		var section string
+		section, err = changes(r)
+		fmt.Print(section)
 	default:
 		err = release(context.Background(), r, *write, os.Stdout)
 	}
@@ -78,16 +84,25 @@ func checkTree(ctx context.Context, r *repo.Repo) error {
 }
 
 func checkChangelog(r *repo.Repo) error {
+	_, err := changes(r)
+	return err
+}
+
+// changes returns what CHANGELOG.md says about the version, without the heading.
+func changes(r *repo.Repo) (string, error) {
 	changelog, err := os.ReadFile(filepath.Join(r.Root, "CHANGELOG.md"))
 	if err != nil {
-		return err
+		return "", err
 	}
-	heading := fmt.Sprintf("\n## [%s] - ", strings.TrimPrefix(r.Version, "v"))
-	if !strings.Contains(string(changelog), heading) {
-		return fmt.Errorf("release: CHANGELOG.md has no section %q: give what is under Unreleased its version and date",
-			strings.TrimSpace(heading))
+	heading := fmt.Sprintf("## [%s] - ", strings.TrimPrefix(r.Version, "v"))
+	_, section, found := strings.Cut(string(changelog), "\n"+heading)
+	if !found {
+		return "", fmt.Errorf("release: CHANGELOG.md has no section %q: give what is under Unreleased its version and date", heading)
 	}
-	return nil
+	_, section, _ = strings.Cut(section, "\n") // the date
+	section, _, _ = strings.Cut(section, "\n## ")
+	section, _, _ = strings.Cut(section, "\n[") // the links
+	return strings.TrimSpace(section) + "\n", nil
 }
 
 func checkTags(ctx context.Context, r *repo.Repo, tags []string) error {

@@ -10,10 +10,29 @@ import (
 	"github.com/ratetier/ratetier/tools/internal/repotest"
 )
 
+const changelog = `# Changelog
+
+## [Unreleased]
+
+- core: not yet.
+
+## [0.2.0] - 2027-01-31
+
+### Added
+
+- core: a quota.
+
+## [0.1.0] - 2026-12-24
+
+- core: the first.
+
+[Unreleased]: https://example.com
+`
+
 // files is a repository that is ready to be released.
 var files = map[string]string{
 	"VERSION":      "v0.2.0\n",
-	"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2027-01-31\n",
+	"CHANGELOG.md": changelog,
 	"core/go.mod":  "module github.com/ratetier/ratetier/core\n\ngo 1.25.0\n",
 	"adapters/gin/go.mod": `module github.com/ratetier/ratetier/adapters/gin
 
@@ -71,7 +90,7 @@ func TestReleaseIsRefused(t *testing.T) {
 		},
 		"no section in the changelog": {
 			change: func(files map[string]string) { files["CHANGELOG.md"] = "# Changelog\n\n## [Unreleased]\n" },
-			want:   `no section "## [0.2.0] -"`,
+			want:   `no section "## [0.2.0] - "`,
 		},
 		"a file that is not committed": {
 			after: func(r *repo.Repo) { repotest.Write(t, r.Root, map[string]string{"stray.txt": ""}) },
@@ -100,6 +119,19 @@ func TestReleaseIsRefused(t *testing.T) {
 				t.Errorf("wrote the tags %q", tags)
 			}
 		})
+	}
+}
+
+func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v0.2.0": "### Added\n\n- core: a quota.\n",
+		"v0.1.0": "- core: the first.\n",
+	} {
+		r := repotest.Commit(t, files)
+		r.Version = version
+		if notes, err := changes(r); err != nil || notes != want {
+			t.Errorf("the notes of %s are %q, %v, want %q", version, notes, err, want)
+		}
 	}
 }
 
