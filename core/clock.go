@@ -17,7 +17,9 @@ type Clock interface {
 // since the Unix epoch.
 type timeline struct {
 	clock Clock // nil: the system's
-	start time.Time
+
+	start   time.Time
+	startAt int64 // in nanoseconds since the Unix epoch
 
 	// skew is what the wall clock has been stepped by since start.
 	skew      atomic.Int64
@@ -25,7 +27,8 @@ type timeline struct {
 }
 
 func newTimeline(clock Clock) *timeline {
-	return &timeline{clock: clock, start: time.Now()}
+	start := time.Now()
+	return &timeline{clock: clock, start: start, startAt: start.UnixNano()}
 }
 
 // now is the time limits are reckoned in. On the system's clock it is monotonic,
@@ -35,7 +38,7 @@ func (t *timeline) now() int64 {
 	if t.clock != nil {
 		return t.clock.Now().UnixNano()
 	}
-	return t.start.UnixNano() + int64(time.Since(t.start))
+	return t.startAt + int64(time.Since(t.start))
 }
 
 // wall turns a time from now into the one people and headers read. It follows a
@@ -47,7 +50,7 @@ func (t *timeline) wall(now int64) int64 {
 	asked := t.skewAsked.Load()
 	if now-asked > int64(time.Second) && t.skewAsked.CompareAndSwap(asked, now) {
 		wall := time.Now()
-		t.skew.Store(wall.UnixNano() - t.start.UnixNano() - int64(wall.Sub(t.start)))
+		t.skew.Store(wall.UnixNano() - t.startAt - int64(wall.Sub(t.start)))
 	}
 	return now + t.skew.Load()
 }

@@ -9,14 +9,15 @@ import (
 
 // shard is the part of the buckets that one lock guards.
 type shard struct {
-	mu        sync.Mutex
+	mu     sync.Mutex
+	tables [ratetier.MaxRates]table // by number of rates, less one; the first shares the lock's cache line
+
 	max       int
 	hand      int   // where to look next for a bucket to evict
 	nextFull  int64 // no bucket is full before this
 	evictions uint64
-	tables    [ratetier.MaxRates]table // by number of rates, less one
 
-	_ [64]byte // keeps the next shard's lock out of this one's cache line
+	_ [24]byte // makes it whole cache lines, none of which two shards share
 }
 
 func (s *shard) init(maxBuckets int) {
