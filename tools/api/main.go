@@ -16,10 +16,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratetier/ratetier/tools/internal/repo"
 	"golang.org/x/exp/apidiff"
 	"golang.org/x/mod/semver"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/ratetier/ratetier/tools/internal/repo"
 )
 
 func main() {
