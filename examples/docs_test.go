@@ -1,0 +1,74 @@
+package examples
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// sourced is a snippet that names the file it was copied from.
+var sourced = regexp.MustCompile("(?s)<!-- (\\S+\\.go) -->\n```go\n(.*?)```")
+
+// A snippet in the documentation stands, but for its indentation, in the compiled
+// file that the comment above it names. One without such a comment is not allowed.
+func TestSnippetsAreCopiedFromCompiledFiles(t *testing.T) {
+	for page, text := range pages(t) {
+		snippets := sourced.FindAllStringSubmatch(text, -1)
+		if all := strings.Count(text, "```go\n"); all != len(snippets) {
+			t.Errorf("%s: %d snippets of Go, of which %d name the file they are from", page, all, len(snippets))
+		}
+		for _, snippet := range snippets {
+			if !strings.Contains(unindented(read(t, filepath.Join("..", snippet[1]))), unindented(snippet[2])) {
+				t.Errorf("%s: this snippet is not in %s:\n%s", page, snippet[1], snippet[2])
+			}
+		}
+	}
+}
+
+// link is a relative one.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+func TestLinksLeadToFiles(t *testing.T) {
+	for page, text := range pages(t) {
+		for _, found := range link.FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", page, found[1])
+			}
+		}
+	}
+}
+
+// pages returns the texts of all documentation by path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../adapters/*/*.md", "../stores/*/*.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no page matches %s: %v", pattern, err)
+		}
+		for _, path := range paths {
+			texts[path] = read(t, path)
+		}
+	}
+	return texts
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func unindented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
