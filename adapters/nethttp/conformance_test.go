@@ -1,0 +1,36 @@
+package ratetierhttp_test
+
+import (
+	"net/http"
+	"testing"
+
+	ratetierhttp "github.com/ratetier/ratetier/adapters/nethttp"
+	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
+)
+
+type middleware = func(http.Handler) http.Handler
+
+func TestConformance(t *testing.T) {
+	httplimittest.Run(t, httplimittest.Subject[*http.Request, middleware]{
+		Middleware: ratetierhttp.Middleware,
+		Cost:       ratetierhttp.Cost,
+		Request:    func(r *http.Request) *http.Request { return r },
+		Handler: func(app httplimittest.App[middleware]) http.Handler {
+			mux := http.NewServeMux()
+			for _, group := range app.Groups {
+				for _, route := range group.Routes {
+					mux.Handle(route.Method+" "+group.Prefix+route.Pattern, wrap(wrap(route.Handler, route.Use), group.Use))
+				}
+			}
+			return wrap(mux, app.Use)
+		},
+	})
+}
+
+// wrap puts the middleware around the handler, the first outermost.
+func wrap(handler http.Handler, use []middleware) http.Handler {
+	for i := len(use) - 1; i >= 0; i-- {
+		handler = use[i](handler)
+	}
+	return handler
+}
