@@ -40,7 +40,7 @@ type RouteCosts = httplimit.RouteCosts
 // to send; errors.As finds the [*httplimit.Refusal] in it. It panics if the limiter
 // is nil or the config cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) echo.MiddlewareFunc {
-	return middleware(httplimit.NewGuard(limiter, config, echo.Context.Path))
+	return middleware(httplimit.NewGuard(limiter, config, route))
 }
 
 // Cost returns middleware for a route that declares what its requests cost in all,
@@ -54,6 +54,14 @@ func Cost(cost int64) echo.MiddlewareFunc {
 // the request.
 func FromContext(c echo.Context) (*ratetier.Admission, bool) {
 	return ratetier.FromContext(c.Request().Context())
+}
+
+// route returns the pattern of the request's route, "" where there is none.
+func route(c echo.Context) string {
+	if c.Get(echo.ContextKeyHeaderAllow) != nil {
+		return "" // of the route at Path only the path matches, and not the method
+	}
+	return c.Path()
 }
 
 func middleware(gate httplimit.Gate[echo.Context]) echo.MiddlewareFunc {

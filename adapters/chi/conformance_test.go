@@ -1,0 +1,40 @@
+package ratetierchi_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	ratetierchi "github.com/ratetier/ratetier/adapters/chi"
+	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
+)
+
+func TestConformance(t *testing.T) {
+	httplimittest.Run(t, httplimittest.Subject[*http.Request, func(http.Handler) http.Handler]{
+		Middleware: ratetierchi.Middleware,
+		Cost:       ratetierchi.Cost,
+		Request:    func(r *http.Request) *http.Request { return r },
+		Pattern:    httplimittest.Patterns("{name}", "*"),
+		Handler:    build,
+	})
+}
+
+func build(app httplimittest.App[func(http.Handler) http.Handler]) http.Handler {
+	r := chi.NewRouter()
+	r.Use(app.Use...)
+	for _, group := range app.Groups {
+		routes := func(r chi.Router) {
+			r.Use(group.Use...)
+			for _, route := range group.Routes {
+				r.With(route.Use...).Method(route.Method, route.Pattern, route.Handler)
+			}
+		}
+		if group.Prefix == "" {
+			r.Group(routes)
+		} else {
+			r.Route(group.Prefix, routes)
+		}
+	}
+	return r
+}
