@@ -47,11 +47,12 @@ var costs = []promise{
 	}},
 
 	{"a request that matches no route costs 1", func(t *trial) {
-		s := t.serve([]layer{limit(t.limiter(ratetier.Config{}), config{RouteCosts: tariff})}, t.route("GET /users/{id}"))
+		s := t.serve([]layer{limit(t.limiter(ratetier.Config{}), config{RouteCosts: tariff})}, t.route("GET /users/{id}"), t.route("GET /api/backup"))
 		t.costs(s, []step{
 			{"GET", "/nothing", 404, 1},
 			{"GET", "/users", 404, 1},
 			{"POST", "/users/7", 405, 1},
+			{"DELETE", "/api/backup", 405, 1}, // although there is a cost for every method
 		})
 	}},
 
