@@ -2,6 +2,7 @@ package ratetierhttp_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	ratetierhttp "github.com/ratetier/ratetier/adapters/nethttp"
@@ -29,8 +30,8 @@ func TestConformance(t *testing.T) {
 
 // wrap puts the middleware around the handler, the first outermost.
 func wrap(handler http.Handler, use []middleware) http.Handler {
-	for i := len(use) - 1; i >= 0; i-- {
-		handler = use[i](handler)
+	for _, m := range slices.Backward(use) {
+		handler = m(handler)
 	}
 	return handler
 }

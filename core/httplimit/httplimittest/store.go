@@ -41,4 +41,5 @@ type brokenStore struct{}
 var errStore = errors.New("httplimittest: the store is broken")
 
 func (brokenStore) Apply(context.Context, *ratetier.Request, *ratetier.Result) error { return errStore }
-func (brokenStore) Reset(context.Context, ratetier.Key) error                        { return errStore }
+
+func (brokenStore) Reset(context.Context, ratetier.Key) error { return errStore }
