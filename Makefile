@@ -36,7 +36,7 @@ run: ## Start the example service on net/http
 	$(GO) run ./examples/nethttp
 
 .PHONY: ci
-ci: test vet lint actions fmt tidy race 32bit standalone consumer api fuzz clean ## Check everything that CI checks, in order
+ci: test vet lint actions fmt tidy race 32bit standalone consumer api fuzz committed ## Check everything that CI checks, in order
 
 .PHONY: test
 test: ## Test every module; needs redis-server
@@ -122,7 +122,7 @@ vuln: $(BIN)/built ## Look for known vulnerabilities; needs the database at vuln
 
 .PHONY: version
 version: ## Set VERSION=v0.2.0 in VERSION and in what modules require of each other
-	$(GO) run ./tools/release -set "$(VERSION)"
+	$(GO) run ./tools/release -set $(or $(VERSION),$(error say which, as in VERSION=v0.2.0))
 
 .PHONY: release
 release: ci ## Show the tags of the next release; WRITE=1 writes them
@@ -132,8 +132,8 @@ release: ci ## Show the tags of the next release; WRITE=1 writes them
 notes: ## Print what the changelog says about VERSION
 	@$(GO) run ./tools/release -notes
 
-.PHONY: clean
-clean: ## Check that git sees nothing to commit
+.PHONY: committed
+committed: ## Check that git sees nothing to commit
 	@git status --porcelain | (! grep .) || { echo "the working tree is not clean: commit, ignore or remove the above" >&2; exit 1; }
 
 # The checkers are built from their source, at the versions that tools pins.
