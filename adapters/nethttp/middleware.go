@@ -11,7 +11,9 @@
 package ratetierhttp
 
 import (
+	"log/slog"
 	"net/http"
+	"sync"
 
 	ratetier "github.com/ratetier/ratetier/core"
 	"github.com/ratetier/ratetier/core/httplimit"
@@ -32,29 +34,36 @@ type Config = httplimit.Config[*http.Request]
 // RouteCosts says what routes cost, by patterns of [http.ServeMux].
 type RouteCosts = httplimit.RouteCosts
 
-// Middleware returns middleware that limits the requests to a handler. Routes are
-// known to it where the handler is an [*http.ServeMux], as with [Mux], and where it
-// is itself mounted on a pattern of one. It panics if the limiter is nil or the
-// config cannot work.
-func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) http.Handler {
-	plain := httplimit.Middleware(httplimit.NewGuard(limiter, config, pattern))
-	return func(next http.Handler) http.Handler {
-		if mux, ok := next.(*http.ServeMux); ok {
-			return Mux(limiter, config, mux)
-		}
-		return plain(next)
-	}
+// Mux returns the mux with its requests limited. It is [Middleware] around the mux.
+func Mux(limiter *ratetier.Limiter, config Config, mux *http.ServeMux) http.Handler {
+	return Middleware(limiter, config)(mux)
 }
 
-// Mux returns the mux with its requests limited. It asks the mux for the pattern of
-// each request, by which RouteCosts are found. It panics if the limiter is nil or
-// the config cannot work.
-func Mux(limiter *ratetier.Limiter, config Config, mux *http.ServeMux) http.Handler {
-	lookAhead := func(r *http.Request) string {
-		_, pattern := mux.Handler(r)
-		return pattern
+// Middleware returns middleware that limits the requests to a handler. It knows
+// their routes where the handler is an [*http.ServeMux], or one that is limited
+// already, and where it is itself mounted on a pattern. Elsewhere RouteCosts cannot
+// apply, which it logs as an error. It panics if the limiter is nil or the config
+// cannot work.
+func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) http.Handler {
+	limit := httplimit.Middleware(httplimit.NewGuard(limiter, config, pattern))
+	var lost sync.Once
+	return func(next http.Handler) http.Handler {
+		limited := limit(next)
+		if mux, ok := next.(router); ok {
+			return lookAhead{mux, limited}
+		}
+		if len(config.RouteCosts) == 0 {
+			return limited
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Pattern == "" {
+				lost.Do(func() {
+					slog.Error("ratetier: RouteCosts do not apply, as the limiter is not next to the mux and knows no routes: use ratetierhttp.Mux")
+				})
+			}
+			limited.ServeHTTP(w, r)
+		})
 	}
-	return httplimit.Middleware(httplimit.NewGuard(limiter, config, lookAhead))(mux)
 }
 
 // Cost returns middleware for a route that declares what its requests cost in all,
@@ -64,3 +73,23 @@ func Cost(cost int64) func(http.Handler) http.Handler {
 }
 
 func pattern(r *http.Request) string { return r.Pattern }
+
+// router is what an [*http.ServeMux] is.
+type router interface {
+	http.Handler
+	Handler(*http.Request) (http.Handler, string)
+}
+
+// lookAhead is a router that is limited, and a router itself, for another limiter
+// around it.
+type lookAhead struct {
+	router
+	limited http.Handler
+}
+
+// ServeHTTP sets the pattern before the mux does: for the limiter, and for
+// middleware outside, which never sees the copy of the request that the mux gets.
+func (l lookAhead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, r.Pattern = l.Handler(r)
+	l.limited.ServeHTTP(w, r)
+}

@@ -2,8 +2,10 @@ package httplimit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 )
 
@@ -28,7 +30,8 @@ func (e *BodyTooLargeError) Error() string {
 //
 // A body beyond the limit is a [*BodyTooLargeError]: a declared length is checked
 // before anything is read, and else reading stops at the first byte past the limit.
-// Any other error is the client's connection.
+// So is one beyond the limit of an [http.MaxBytesReader]. Any other error is the
+// client's connection.
 func PeekBody(r *http.Request, limit int64) ([]byte, error) {
 	if limit <= 0 {
 		limit = DefaultPeekLimit
@@ -40,11 +43,14 @@ func PeekBody(r *http.Request, limit int64) ([]byte, error) {
 		return nil, nil
 	}
 	rest := r.Body
-	peeked, err := io.ReadAll(io.LimitReader(rest, limit+1))
+	peeked, err := io.ReadAll(io.LimitReader(rest, min(limit, math.MaxInt64-1)+1))
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(peeked), rest), rest}
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, &BodyTooLargeError{Limit: tooLarge.Limit}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ratetier: reading the body: %w", err)
 	}

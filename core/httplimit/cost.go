@@ -39,7 +39,8 @@ func (costs RouteCosts) compile() (costTable, error) {
 		switch {
 		case costs[key] < 0:
 			errs = append(errs, fmt.Errorf("RouteCosts: %q: %d: a cost must be at least 0", key, costs[key]))
-		case method != strings.ToUpper(method) || strings.Contains(method, "/") || !strings.Contains(pattern, "/") || strings.Contains(pattern, " "):
+		case ok && method == "", method != strings.ToUpper(method), strings.Contains(method, "/"),
+			!strings.Contains(pattern, "/"), strings.ContainsAny(pattern, " \t\r\n"):
 			errs = append(errs, fmt.Errorf(`RouteCosts: %q: write "GET /path" or "/path"`, key))
 		}
 		if table[method] == nil {
@@ -94,8 +95,9 @@ func NewCost[C any](cost int64) *Cost[C] {
 // Admit implements [Gate].
 func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request, *Refusal) {
 	innermost, ok := ratetier.FromContext(r.Context())
+	onward := r.WithContext(k.declare(r.Context(), ok)) // for limiters behind
 	if !ok {
-		return r.WithContext(k.declare(r.Context())), nil
+		return onward, nil
 	}
 	for a := innermost; a != nil; a = a.Outer() {
 		if decision := a.Revise(r.Context(), k.cost); !decision.Allowed {
@@ -111,7 +113,7 @@ func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request
 	if guard, ok := innermost.Origin().(*Guard[C]); ok {
 		guard.config.Headers.set(header, tightest(r.Context()))
 	}
-	return r, nil
+	return onward, nil
 }
 
 // Done implements [Gate]. It says once, in the log, if a declared cost met no
@@ -136,10 +138,10 @@ type (
 	skippedKey  struct{}
 )
 
-// declare leaves the cost for the limiter to find.
-func (k *Cost[C]) declare(ctx context.Context) context.Context {
+// declare leaves the cost for limiters to find; met is whether it met one already.
+func (k *Cost[C]) declare(ctx context.Context, met bool) context.Context {
 	d := &declared{cost: k.cost}
-	d.met.Store(ctx.Value(skippedKey{}) != nil)
+	d.met.Store(met || ctx.Value(skippedKey{}) != nil)
 	return context.WithValue(ctx, declaredKey{}, d)
 }
 

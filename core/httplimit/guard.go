@@ -65,7 +65,7 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 		Origin:   g,
 	})
 	decision := admission.Decision()
-	if tooLarge := (*BodyTooLargeError)(nil); decision.Outcome != ratetier.OutcomeLimited && errors.As(identifyErr, &tooLarge) {
+	if tooLarge := (*BodyTooLargeError)(nil); decision.Outcome != ratetier.OutcomeLimited && !decision.Shadow && errors.As(identifyErr, &tooLarge) {
 		decision.Allowed, decision.Status = false, http.StatusRequestEntityTooLarge // whatever the policy
 	}
 	if !decision.Allowed {
@@ -132,6 +132,9 @@ func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, 
 	}
 	if g.config.Respond != nil {
 		g.config.Respond(c, refusal)
+		if refusal.Status < 200 || refusal.Status > 599 {
+			refusal.Status = decision.Status // a ResponseWriter panics on some of these
+		}
 	}
 	return refusal
 }

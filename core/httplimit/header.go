@@ -49,7 +49,7 @@ func ExposedHeaders() []string {
 
 func (h Headers) validate() error {
 	if h > NoHeaders {
-		return fmt.Errorf("httplimit: Headers %d: must be XRateLimit, IETF, XRateLimit|IETF or NoHeaders", h)
+		return fmt.Errorf("Headers %d: must be XRateLimit, IETF, XRateLimit|IETF or NoHeaders", h)
 	}
 	return nil
 }

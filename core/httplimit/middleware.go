@@ -14,7 +14,6 @@ func Middleware(gate Gate[*http.Request]) func(http.Handler) http.Handler {
 				return
 			}
 			next.ServeHTTP(w, admitted)
-			r.Pattern = admitted.Pattern // for middleware outside, which has the request before it was copied
 			gate.Done(admitted)
 		})
 	}

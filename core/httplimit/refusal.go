@@ -15,7 +15,8 @@ type Refusal struct {
 	// Decision is why.
 	Decision ratetier.Decision
 
-	// Status is the HTTP status, 400 to 599.
+	// Status is the HTTP status, 400 to 599. What Respond sets instead must be 200 to
+	// 599; anything else is not used.
 	Status int
 
 	// ContentType is the media type of Body.

@@ -77,6 +77,21 @@ var stacks = []promise{
 		t.left(limiter, "the organisation", 8)
 	}},
 
+	{"a cost declared between two limiters counts with both", func(t *trial) {
+		outer, inner := t.limiter(ratetier.Config{}), t.limiter(ratetier.Config{})
+		s := t.serve([]layer{limit(outer, config{})}, t.route("GET /", cost(4), limit(inner, config{})))
+		s.get("/", ana).left(6)
+		t.left(outer, "ana", 6)
+		t.left(inner, "ana", 6)
+	}},
+
+	{"a cost declared between two mounts of one limiter is what the request costs in all", func(t *trial) {
+		limited := limit(t.limiter(ratetier.Config{}), config{RouteCosts: map[string]int64{"GET /": 5}})
+		s := t.serve([]layer{limited}, t.route("GET /", cost(3), limited))
+		s.get("/", ana).left(7)
+		s.get("/", ana).left(4)
+	}},
+
 	{"a declared cost counts with every limiter of the request, and refused by one, with none", func(t *trial) {
 		outer := t.limiter(ratetier.Config{Tiers: ratetier.Tiers{"free": ratetier.PerMinute(20)}})
 		inner := t.limiter(ratetier.Config{})
