@@ -1,10 +1,8 @@
 package ratetierchi_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -63,8 +61,6 @@ func used(t *testing.T, limiter *ratetier.Limiter) int64 {
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
-
-type mw = func(http.Handler) http.Handler
 
 // Wherever the limiter stands, it knows the pattern that chi itself knows only in
 // the handler.
@@ -239,112 +235,6 @@ func TestHeadCostsWhatGetCosts(t *testing.T) {
 	}
 }
 
-func TestCostCountsOnEitherSideOfTheLimiter(t *testing.T) {
-	limiter := newLimiter(full)
-	limit := ratetierchi.Middleware(limiter, ratetierchi.Config{Identify: identify})
-	r := chi.NewRouter()
-	r.With(ratetierchi.Cost(20), limit).Get("/before", ok)
-	r.Group(func(r chi.Router) {
-		r.Use(limit)
-		r.With(ratetierchi.Cost(30)).Get("/behind", ok)
-		r.With(ratetierchi.Cost(0)).Get("/free", ok)
-		r.With(ratetierchi.Cost(full+1)).Get("/toomuch", ok)
-		r.With(ratetierchi.Cost(4)).Route("/group", func(r chi.Router) { r.Get("/x", ok) })
-	})
-
-	steps := []struct {
-		path      string
-		status    int
-		remaining string
-	}{
-		{"/before", 200, "80"},
-		{"/behind", 200, "50"},
-		{"/group/x", 200, "46"},
-		{"/free", 200, "46"},
-		{"/behind", 200, "16"},
-		{"/behind", 429, "16"},
-		{"/toomuch", 403, ""},
-		{"/group/x", 200, "12"},
-	}
-	for _, step := range steps {
-		response := send(t, r, "GET", step.path)
-		if got := response.Header.Get("X-RateLimit-Remaining"); response.StatusCode != step.status || got != step.remaining {
-			t.Errorf("%s: status %d, remaining %q, want %d, %q", step.path, response.StatusCode, got, step.status, step.remaining)
-		}
-	}
-}
-
-func TestGroupLimiterStandsOnTheGlobalOne(t *testing.T) {
-	global, uploads := newLimiter(full), newLimiter(2)
-	r := chi.NewRouter()
-	r.Use(ratetierchi.Middleware(global, ratetierchi.Config{Identify: identify}))
-	r.Get("/x", ok)
-	r.Route("/uploads", func(r chi.Router) {
-		r.Use(ratetierchi.Middleware(uploads, ratetierchi.Config{Identify: identify}))
-		r.Post("/", ok)
-	})
-
-	steps := []struct {
-		method, path string
-		status       int
-		limit        string // of the tightest limiter
-		global       int64  // used of the global limit
-	}{
-		{"GET", "/x", 200, "100", 1},
-		{"POST", "/uploads", 200, "2", 2},
-		{"POST", "/uploads", 200, "2", 3},
-		{"POST", "/uploads", 429, "2", 3}, // refused by one, charged by none
-		{"GET", "/x", 200, "100", 4},
-	}
-	for _, step := range steps {
-		response := send(t, r, step.method, step.path)
-		limit := response.Header.Values("X-RateLimit-Limit")
-		if response.StatusCode != step.status || len(limit) != 1 || limit[0] != step.limit || used(t, global) != step.global {
-			t.Errorf("%+v: status %d, limit %q, global used %d", step, response.StatusCode, limit, used(t, global))
-		}
-	}
-}
-
-func TestSubrouterLimiterOfTheSameKindChargesOnce(t *testing.T) {
-	limiter := newLimiter(full)
-	limit := ratetierchi.Middleware(limiter, ratetierchi.Config{Identify: identify})
-	r := chi.NewRouter()
-	r.Use(limit)
-	r.Route("/api", func(r chi.Router) {
-		r.Use(limit)
-		r.With(limit).Get("/x", ok)
-	})
-	if send(t, r, "GET", "/api/x"); used(t, limiter) != 1 {
-		t.Errorf("used %d, want 1", used(t, limiter))
-	}
-}
-
-func TestAdmissionOutlivesTheContext(t *testing.T) {
-	limiter := newLimiter(full)
-	var kept *ratetier.Admission
-	r := chi.NewRouter()
-	r.Use(ratetierchi.Middleware(limiter, ratetierchi.Config{Identify: identify}))
-	r.With(ratetierchi.Cost(10)).Get("/work", func(_ http.ResponseWriter, r *http.Request) {
-		kept, _ = ratetier.FromContext(r.Context())
-	})
-	r.Get("/other", ok)
-
-	ctx, done := context.WithCancel(t.Context())
-	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/work", http.NoBody)
-	request.Header.Set("X-User", ana.User)
-	serve(r, request)
-	done() // as the server does behind the last handler
-	other := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/other", http.NoBody)
-	other.Header.Set("X-User", "bea")
-	serve(r, other) // with the same chi.Context, from the pool
-
-	settled := make(chan error)
-	go func() { settled <- kept.Settle(ctx, 3) }()
-	if err := <-settled; err != nil || used(t, limiter) != 3 {
-		t.Errorf("settled with %v, used %d, want ana charged 3", err, used(t, limiter))
-	}
-}
-
 // Users test handlers with a context of chi that no router has made.
 func TestContextOfATestNeedsNoRouter(t *testing.T) {
 	limiter := newLimiter(full)
@@ -393,64 +283,6 @@ func TestClientIPTellsUnidentifiedCallersApart(t *testing.T) {
 				t.Errorf("remaining %q, want %q: %d buckets", got, want, test.buckets)
 			}
 		})
-	}
-}
-
-func TestWriterFlushesAndHijacks(t *testing.T) {
-	release := make(chan struct{})
-	r := chi.NewRouter()
-	r.Use(ratetierchi.Middleware(newLimiter(full), ratetierchi.Config{Identify: identify}))
-	r.Get("/stream", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "first")
-		w.(http.Flusher).Flush()
-		<-release
-	})
-	r.Get("/hijack", func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\n")
-	})
-	server := httptest.NewServer(r)
-	defer server.Close()
-	get := func(path string) *http.Response {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := server.Client().Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response
-	}
-
-	stream := get("/stream")
-	defer stream.Body.Close()
-	line, err := bufio.NewReader(stream.Body).ReadString('\n')
-	close(release)
-	if line != "first\n" || err != nil || stream.Header.Get("X-RateLimit-Remaining") != "99" {
-		t.Errorf("stream: %q, %v, header %v", line, err, stream.Header)
-	}
-	hijacked := get("/hijack")
-	defer hijacked.Body.Close()
-	if hijacked.StatusCode != http.StatusSwitchingProtocols {
-		t.Errorf("hijack: status %d, want 101", hijacked.StatusCode)
-	}
-}
-
-func TestRefusalIsOneJSONValue(t *testing.T) {
-	r := chi.NewRouter()
-	r.Use(ratetierchi.Middleware(newLimiter(1), ratetierchi.Config{Identify: identify}))
-	r.Get("/", ok)
-	send(t, r, "GET", "/")
-	response := send(t, r, "GET", "/")
-	body, _ := io.ReadAll(response.Body)
-	if want := `{"error":"rate limit exceeded","tier":"free","retry_after":60}`; response.StatusCode != 429 || string(body) != want {
-		t.Errorf("status %d, body %q, want 429, %q", response.StatusCode, body, want)
 	}
 }
 

@@ -8,19 +8,20 @@ import (
 
 	ratetierchi "github.com/ratetier/ratetier/adapters/chi"
 	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
+	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
-func TestConformance(t *testing.T) {
-	httplimittest.Run(t, httplimittest.Subject[*http.Request, func(http.Handler) http.Handler]{
-		Middleware: ratetierchi.Middleware,
-		Cost:       ratetierchi.Cost,
-		Request:    func(r *http.Request) *http.Request { return r },
-		Pattern:    httplimittest.Patterns("{name}", "*"),
-		Handler:    build,
-	})
+type mw = func(http.Handler) http.Handler
+
+var subject = httplimittest.Subject[*http.Request, mw]{
+	Middleware: ratetierchi.Middleware,
+	Cost:       ratetierchi.Cost,
+	Request:    func(r *http.Request) *http.Request { return r },
+	Pattern:    httplimittest.Patterns("{name}", "*"),
+	Handler:    build,
 }
 
-func build(app httplimittest.App[func(http.Handler) http.Handler]) http.Handler {
+func build(app httplimittest.App[mw]) http.Handler {
 	r := chi.NewRouter()
 	r.Use(app.Use...)
 	for _, group := range app.Groups {
@@ -38,3 +39,7 @@ func build(app httplimittest.App[func(http.Handler) http.Handler]) http.Handler 
 	}
 	return r
 }
+
+func TestConformance(t *testing.T) { httplimittest.Run(t, subject) }
+
+func BenchmarkRequest(b *testing.B) { httplimittest.Bench(b, subject, memorystore.New()) }

@@ -8,16 +8,15 @@ import (
 
 	ratetierecho "github.com/ratetier/ratetier/adapters/echo"
 	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
+	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
-func TestConformance(t *testing.T) {
-	httplimittest.Run(t, httplimittest.Subject[echo.Context, echo.MiddlewareFunc]{
-		Middleware: ratetierecho.Middleware,
-		Cost:       ratetierecho.Cost,
-		Request:    echo.Context.Request,
-		Pattern:    httplimittest.Patterns(":name", "*"),
-		Handler:    build,
-	})
+var subject = httplimittest.Subject[echo.Context, echo.MiddlewareFunc]{
+	Middleware: ratetierecho.Middleware,
+	Cost:       ratetierecho.Cost,
+	Request:    echo.Context.Request,
+	Pattern:    httplimittest.Patterns(":name", "*"),
+	Handler:    build,
 }
 
 func build(app httplimittest.App[echo.MiddlewareFunc]) http.Handler {
@@ -31,3 +30,7 @@ func build(app httplimittest.App[echo.MiddlewareFunc]) http.Handler {
 	}
 	return e
 }
+
+func TestConformance(t *testing.T) { httplimittest.Run(t, subject) }
+
+func BenchmarkRequest(b *testing.B) { httplimittest.Bench(b, subject, memorystore.New()) }

@@ -9,16 +9,15 @@ import (
 
 	ratetiergin "github.com/ratetier/ratetier/adapters/gin"
 	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
+	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
-func TestConformance(t *testing.T) {
-	httplimittest.Run(t, httplimittest.Subject[*gin.Context, gin.HandlerFunc]{
-		Middleware: ratetiergin.Middleware,
-		Cost:       ratetiergin.Cost,
-		Request:    func(c *gin.Context) *http.Request { return c.Request },
-		Pattern:    httplimittest.Patterns(":name", "*name"),
-		Handler:    build,
-	})
+var subject = httplimittest.Subject[*gin.Context, gin.HandlerFunc]{
+	Middleware: ratetiergin.Middleware,
+	Cost:       ratetiergin.Cost,
+	Request:    func(c *gin.Context) *http.Request { return c.Request },
+	Pattern:    httplimittest.Patterns(":name", "*name"),
+	Handler:    build,
 }
 
 func build(app httplimittest.App[gin.HandlerFunc]) http.Handler {
@@ -33,3 +32,7 @@ func build(app httplimittest.App[gin.HandlerFunc]) http.Handler {
 	}
 	return r
 }
+
+func TestConformance(t *testing.T) { httplimittest.Run(t, subject) }
+
+func BenchmarkRequest(b *testing.B) { httplimittest.Bench(b, subject, memorystore.New()) }
