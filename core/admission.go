@@ -95,12 +95,13 @@ func (a *Admission) Decision() Decision {
 // Take charges the cost to the same bucket, on top of what the request has cost
 // so far: for the messages of a connection or the parts of a stream. It does not
 // count towards [Admission.Settle].
-func (a *Admission) Take(ctx context.Context, cost int64) Decision {
+func (a *Admission) Take(ctx context.Context, cost int64) (d Decision) {
 	a.mu.Lock()
-	request := a.check
+	check := a.check
 	a.mu.Unlock()
-	request.Cost = cost
-	return a.limiter.decideNow(ctx, ModeTake, request)
+	check.Cost = cost
+	a.limiter.decideNow(ctx, ModeTake, &check, &d)
+	return d
 }
 
 // Revise makes the request cost that much in all, whatever it was charged before.

@@ -131,8 +131,9 @@ func Must(limiter *Limiter, err error) *Limiter {
 //
 // Take does not wait for the bucket to fill. It waits for the store, no longer than
 // ctx and the store's own time limit allow.
-func (l *Limiter) Take(ctx context.Context, identity Identity, cost int64) Decision {
-	return l.decideNow(ctx, ModeTake, Check{Identity: identity, Cost: cost})
+func (l *Limiter) Take(ctx context.Context, identity Identity, cost int64) (d Decision) {
+	l.decideNow(ctx, ModeTake, &Check{Identity: identity, Cost: cost}, &d)
+	return d
 }
 
 // Peek tells what is left of the identity's bucket, and charges nothing.
@@ -143,15 +144,17 @@ func (l *Limiter) Peek(ctx context.Context, identity Identity) Decision {
 // Charge charges the cost whether it fits or not, down to an empty bucket: for work
 // whose cost is known only when it is done. What the bucket does not hold is
 // forgiven, not owed. The decision is allowed if it was charged.
-func (l *Limiter) Charge(ctx context.Context, identity Identity, cost int64) Decision {
-	return l.decideNow(ctx, ModeCharge, Check{Identity: identity, Cost: cost})
+func (l *Limiter) Charge(ctx context.Context, identity Identity, cost int64) (d Decision) {
+	l.decideNow(ctx, ModeCharge, &Check{Identity: identity, Cost: cost}, &d)
+	return d
 }
 
 // Refund gives the cost back, up to a full bucket. To give back what one request
 // was charged, [Admission.Settle] is better: it does not give back what has
 // refilled in the meantime.
-func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) Decision {
-	return l.decideNow(ctx, ModeRefund, Check{Identity: identity, Cost: cost})
+func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) (d Decision) {
+	l.decideNow(ctx, ModeRefund, &Check{Identity: identity, Cost: cost}, &d)
+	return d
 }
 
 // Reset makes the identity's bucket full. It is an error if the identity has none:
@@ -208,12 +211,11 @@ type operation struct {
 var operations = sync.Pool{New: func() any { return new(operation) }}
 
 // decideNow decides a check that nobody comes back to.
-func (l *Limiter) decideNow(ctx context.Context, mode Mode, check Check) (d Decision) {
+func (l *Limiter) decideNow(ctx context.Context, mode Mode, check *Check, d *Decision) {
 	op, _ := operations.Get().(*operation)
-	l.decide(ctx, mode, &check, op, &d)
+	l.decide(ctx, mode, check, op, d)
 	*op = operation{}
 	operations.Put(op)
-	return d
 }
 
 // decide is what every check goes through, whatever it asks for. The operation and
