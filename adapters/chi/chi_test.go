@@ -3,6 +3,7 @@ package ratetierchi_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -244,6 +245,25 @@ func TestContextOfATestNeedsNoRouter(t *testing.T) {
 	request.Header.Set("X-User", ana.User)
 	if response := serve(handler, request); response.StatusCode != 200 || used(t, limiter) != 1 {
 		t.Errorf("status %d, used %d, want 200, 1", response.StatusCode, used(t, limiter))
+	}
+}
+
+func TestRouteCostsThatCannotApplyAreLogged(t *testing.T) {
+	var log strings.Builder
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	r := chi.NewRouter()
+	r.Get("/", ok)
+	between := http.HandlerFunc(r.ServeHTTP) // as other middleware does
+	limited := ratetierchi.Middleware(newLimiter(full), ratetierchi.Config{
+		Identify:   identify,
+		RouteCosts: ratetierchi.RouteCosts{"/": 5},
+	})(between)
+	for range 2 {
+		send(t, limited, "GET", "/")
+	}
+	if text := log.String(); strings.Count(text, "RouteCosts do not apply") != 1 {
+		t.Errorf("log %q, want one line about it", text)
 	}
 }
 

@@ -14,6 +14,7 @@ package ratetierchi
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -43,15 +44,22 @@ type RouteCosts = httplimit.RouteCosts
 
 // Middleware returns middleware that limits the requests of a router, a group or a
 // route, or of a router that it wraps from outside. It looks up the route ahead of
-// chi. It panics if the limiter is nil or the config cannot work.
+// chi. Where it stands between neither, RouteCosts cannot apply, which it logs as an
+// error. It panics if the limiter is nil or the config cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) http.Handler {
 	for key := range config.RouteCosts {
 		if name := trimSlash(key); name != key {
 			panic(fmt.Errorf("ratetier: middleware: RouteCosts: %q: patterns of chi end without a slash: write %q", key, name))
 		}
 	}
+	var lost sync.Once
 	limit := func(outside chi.Routes) func(http.Handler) http.Handler {
 		return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string {
+			if len(config.RouteCosts) > 0 && outside == nil && chi.RouteContext(r.Context()) == nil {
+				lost.Do(func() {
+					slog.Error("ratetier: RouteCosts do not apply, as the limiter is not next to a router of chi and knows no routes: use it in one")
+				})
+			}
 			return route(r, outside)
 		}))
 	}
@@ -78,7 +86,7 @@ func route(r *http.Request, outside chi.Routes) string {
 	rctx := chi.RouteContext(r.Context())
 	if rctx == nil {
 		if outside == nil {
-			return r.Pattern
+			return ""
 		}
 		return find(outside, r.Method, path)
 	}

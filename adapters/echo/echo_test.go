@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -108,16 +109,12 @@ func TestRouteCostsFollowPath(t *testing.T) {
 	}
 }
 
-func TestPreLimitsBeforeRoutingAndUseAfterIt(t *testing.T) {
-	limiter := newLimiter(full)
+func TestRouteIsKnownAheadOfEcho(t *testing.T) {
 	var routes []string
-	limit := ratetierecho.Middleware(limiter, ratetierecho.Config{
+	limit := ratetierecho.Middleware(newLimiter(full), ratetierecho.Config{
 		Identify: identify,
 		Cost: func(_ echo.Context, route string) int64 {
 			routes = append(routes, route)
-			if route == "/reports/:id" {
-				return 5
-			}
 			return 1
 		},
 	})
@@ -125,13 +122,40 @@ func TestPreLimitsBeforeRoutingAndUseAfterIt(t *testing.T) {
 	e.Pre(limit)
 	e.Use(limit)
 	e.GET("/reports/:id", ok)
+	e.Group("/api", limit).GET("/users", ok)
+	e.Host("other.example").GET("/reports/*", ok)
+
+	for _, step := range []struct{ method, path, routes string }{
+		{"GET", "/reports/7", `["/reports/:id" "/reports/:id"]`},
+		{"PUT", "/reports/7", `["" ""]`},
+		{"GET", "/nothing", `["" ""]`},
+		{"GET", "/api/users", `["/api/users" "/api/users" "/api/users"]`},
+		{"GET", "/api/nothing", `["/api/*" "/api/*" "/api/*"]`},
+		{"GET", "http://other.example/reports/7", `["/reports/*" "/reports/*"]`},
+	} {
+		routes = nil
+		send(t, e, step.method, step.path)
+		if got := fmt.Sprintf("%q", routes); got != step.routes {
+			t.Errorf("%s %s: routes %s, want %s", step.method, step.path, got, step.routes)
+		}
+	}
+}
+
+func TestPreAndUseTogetherChargeOnce(t *testing.T) {
+	limiter := newLimiter(full)
+	limit := ratetierecho.Middleware(limiter, ratetierecho.Config{
+		Identify:   identify,
+		RouteCosts: ratetierecho.RouteCosts{"/reports/:id": 5},
+	})
+	e := echo.New()
+	e.Pre(limit)
+	e.Use(limit)
+	e.GET("/reports/:id", func(c echo.Context) error { return c.String(http.StatusOK, c.Param("id")) })
 
 	response := send(t, e, "GET", "/reports/7")
-	if remaining := response.Header.Get("X-RateLimit-Remaining"); used(t, limiter) != 5 || remaining != "95" {
-		t.Errorf("used %d, remaining %q: want 5 in all, once the route is known", used(t, limiter), remaining)
-	}
-	if got := fmt.Sprintf("%q", routes); got != `["" "/reports/:id"]` {
-		t.Errorf("routes %s", got)
+	body, _ := io.ReadAll(response.Body)
+	if remaining := response.Header.Get("X-RateLimit-Remaining"); used(t, limiter) != 5 || remaining != "95" || string(body) != "7" {
+		t.Errorf("used %d, remaining %q, body %q, want 5, 95, 7", used(t, limiter), remaining, body)
 	}
 }
 
@@ -277,6 +301,20 @@ func TestFromContextWithoutLimiter(t *testing.T) {
 		return nil
 	})
 	send(t, e, "GET", "/")
+}
+
+func TestCostWithoutLimiterIsLogged(t *testing.T) {
+	var log strings.Builder
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	e := echo.New()
+	e.GET("/", ok, ratetierecho.Cost(5))
+	for range 2 {
+		send(t, e, "GET", "/")
+	}
+	if text := log.String(); strings.Count(text, "cost=5") != 1 {
+		t.Errorf("log %q, want one line about it", text)
+	}
 }
 
 func TestIPExtractorTellsUnidentifiedCallersApart(t *testing.T) {

@@ -7,11 +7,11 @@
 //	}))
 //	e.GET("/report/:id", report)
 //
-// Use it after recovery, logging, CORS and authentication. Before the router, with
-// e.Pre, it works as well, but no route is known there, so RouteCosts do not apply.
+// Use it after recovery, logging, CORS and authentication.
 package ratetierecho
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/labstack/echo/v4"
@@ -56,8 +56,16 @@ func FromContext(c echo.Context) (*ratetier.Admission, bool) {
 	return ratetier.FromContext(c.Request().Context())
 }
 
-// route returns the pattern of the request's route, "" where there is none.
+// route returns the path of the request's route, "" where there is none. Before the
+// router, in e.Pre, it looks it up ahead of Echo.
 func route(c echo.Context) string {
+	if c.Path() == "" {
+		e, r := c.Echo(), c.Request()
+		c = e.AcquireContext()
+		defer e.ReleaseContext(c)
+		c.Reset(r, nil)
+		cmp.Or(e.Routers()[r.Host], e.Router()).Find(r.Method, echo.GetPath(r), c)
+	}
 	if c.Get(echo.ContextKeyHeaderAllow) != nil {
 		return "" // of the route at Path only the path matches, and not the method
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,6 +229,20 @@ func TestFromContextWithoutLimiter(t *testing.T) {
 		}
 	})
 	send(t, r, "GET", "/")
+}
+
+func TestCostWithoutLimiterIsLogged(t *testing.T) {
+	var log strings.Builder
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	r := gin.New()
+	r.GET("/", ratetiergin.Cost(5), ok)
+	for range 2 {
+		send(t, r, "GET", "/")
+	}
+	if text := log.String(); strings.Count(text, "cost=5") != 1 {
+		t.Errorf("log %q, want one line about it", text)
+	}
 }
 
 func TestClientIPTellsUnidentifiedCallersApart(t *testing.T) {
