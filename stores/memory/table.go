@@ -3,6 +3,8 @@ package memorystore
 import (
 	"math"
 	"slices"
+
+	ratetier "github.com/ratetier/ratetier/core"
 )
 
 // header is how many words of a slot hold the hash; one per rate follow.
@@ -10,7 +12,7 @@ const header = 2
 
 // table is a hash table of buckets with the same number of rates: open addressing,
 // linear probing, all in one slice without pointers. A slot is the hash and the
-// TATs; a hash of two zero words marks an empty one.
+// TATs; the first word of a hash is never zero, and marks an empty one.
 //
 // When it is seven eighths full, the buckets that have become full are dropped, and
 // it is resized so that it is at most half as full: so cleaning up costs each
@@ -40,16 +42,16 @@ func (t *table) find(h hash) (int, bool) {
 		if uint64(slot[0]) == h.hi && uint64(slot[1]) == h.lo {
 			return at, true
 		}
-		if slot[0]|slot[1] == 0 {
+		if slot[0] == 0 {
 			return 0, false
 		}
 	}
 }
 
-func (t *table) used(at int) bool {
-	slot := t.words[at*t.stride:][:header]
-	return slot[0]|slot[1] != 0
-}
+// slot returns the words of the slot.
+func (t *table) slot(at int) []int64 { return t.words[at*t.stride:][:t.stride] }
+
+func (t *table) used(at int) bool { return t.words[at*t.stride] != 0 }
 
 // tats returns the TATs in the slot, to be read and written.
 func (t *table) tats(at int) []int64 {
@@ -65,16 +67,15 @@ func (t *table) insert(h hash, tats []int64, now int64) {
 		t.purge(now)
 		t.resize()
 	}
-	at := t.free(h)
-	slot := t.words[at*t.stride:][:t.stride]
+	slot := t.slot(t.free(int64(h.lo)))
 	slot[0], slot[1] = int64(h.hi), int64(h.lo)
 	copy(slot[header:], tats)
 	t.len++
 }
 
-// free returns the slot in which the hash is to go.
-func (t *table) free(h hash) int {
-	at := int(h.lo) & t.mask
+// free returns the slot in which a hash with that low half is to go.
+func (t *table) free(lo int64) int {
+	at := int(lo) & t.mask
 	for t.used(at) {
 		at = (at + 1) & t.mask
 	}
@@ -90,29 +91,43 @@ func (t *table) remove(at int) {
 		if !t.used(next) {
 			break
 		}
-		home := int(t.words[next*t.stride+1]) & t.mask
+		home := int(t.slot(next)[1]) & t.mask
 		if (next-home)&t.mask < (next-at)&t.mask {
 			continue // its probe starts behind the hole
 		}
-		copy(t.words[at*t.stride:][:t.stride], t.words[next*t.stride:][:t.stride])
+		copy(t.slot(at), t.slot(next))
 		at = next
 	}
-	clear(t.words[at*t.stride:][:t.stride])
+	clear(t.slot(at))
 }
 
 // purge drops the buckets that are full, and returns when the next one will be.
 func (t *table) purge(now int64) (nextFull int64) {
 	nextFull = math.MaxInt64
-	for at := 0; at < t.cap(); {
-		if t.used(at) {
-			full := full(t.tats(at))
-			if full <= now {
-				t.remove(at) // may move another one here
-				continue
-			}
+	before, origin := t.len, 0
+	for at := range t.cap() {
+		if !t.used(at) {
+			origin = at
+		} else if full := full(t.tats(at)); full > now {
 			nextFull = min(nextFull, full)
+		} else {
+			clear(t.slot(at))
+			t.len--
 		}
-		at++
+	}
+	if t.len == before {
+		return nextFull
+	}
+	// What was probed past the dropped ones moves up. No probe leads past a slot that
+	// was empty before, so that is where to begin.
+	var moved [header + ratetier.MaxRates]int64
+	for i := 1; i < t.cap(); i++ {
+		at := (origin + i) & t.mask
+		if t.used(at) {
+			n := copy(moved[:], t.slot(at))
+			clear(t.slot(at))
+			copy(t.slot(t.free(moved[1])), moved[:n])
+		}
 	}
 	return nextFull
 }
@@ -132,9 +147,8 @@ func (t *table) resize() {
 	t.mask, t.words = slots-1, make([]int64, slots*t.stride)
 	for at := range old.cap() {
 		if old.used(at) {
-			slot := old.words[at*t.stride:][:t.stride]
-			to := t.free(hash{uint64(slot[0]), uint64(slot[1])})
-			copy(t.words[to*t.stride:], slot)
+			slot := old.slot(at)
+			copy(t.slot(t.free(slot[1])), slot)
 		}
 	}
 }
