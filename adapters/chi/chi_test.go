@@ -128,9 +128,6 @@ func TestRouteIsKnownAheadOfChi(t *testing.T) {
 		return r
 	}
 	places := map[string]func(http.HandlerFunc, mw) http.Handler{
-		"outside": func(handler http.HandlerFunc, limit mw) http.Handler {
-			return limit(routes(handler, nil, nil, nil))
-		},
 		"root": func(handler http.HandlerFunc, limit mw) http.Handler {
 			return routes(handler, []mw{limit}, nil, nil)
 		},
@@ -209,6 +206,26 @@ func TestRouteFollowsAnOverriddenMethod(t *testing.T) {
 	}
 }
 
+func TestRouteBehindTheRoutingIsTheOneTaken(t *testing.T) {
+	limiter := newLimiter(full)
+	r := chi.NewRouter()
+	r.Route("/api", func(r chi.Router) {
+		r.Use(func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				chi.RouteContext(r.Context()).RoutePath = "/current" // wherever the path leads
+				next.ServeHTTP(w, r)
+			})
+		})
+		r.With(ratetierchi.Middleware(limiter, ratetierchi.Config{
+			Identify:   identify,
+			RouteCosts: ratetierchi.RouteCosts{"/api/current": 5},
+		})).Get("/current", ok)
+	})
+	if response := send(t, r, "GET", "/api/v1"); response.StatusCode != 200 || used(t, limiter) != 5 {
+		t.Errorf("status %d, used %d, want 200, 5", response.StatusCode, used(t, limiter))
+	}
+}
+
 func TestHeadCostsWhatGetCosts(t *testing.T) {
 	for name, chain := range map[string]func(limit mw) []mw{
 		"limiter before GetHead": func(limit mw) []mw { return []mw{limit, middleware.GetHead} },
@@ -254,11 +271,10 @@ func TestRouteCostsThatCannotApplyAreLogged(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	r := chi.NewRouter()
 	r.Get("/", ok)
-	between := http.HandlerFunc(r.ServeHTTP) // as other middleware does
 	limited := ratetierchi.Middleware(newLimiter(full), ratetierchi.Config{
 		Identify:   identify,
 		RouteCosts: ratetierchi.RouteCosts{"/": 5},
-	})(between)
+	})(r)
 	for range 2 {
 		send(t, limited, "GET", "/")
 	}

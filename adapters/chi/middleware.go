@@ -42,10 +42,10 @@ type Config = httplimit.Config[*http.Request]
 // a slash at the end.
 type RouteCosts = httplimit.RouteCosts
 
-// Middleware returns middleware that limits the requests of a router, a group or a
-// route, or of a router that it wraps from outside. It looks up the route ahead of
-// chi. Where it stands between neither, RouteCosts cannot apply, which it logs as an
-// error. It panics if the limiter is nil or the config cannot work.
+// Middleware returns middleware for a router, a group or a route. It looks the route
+// up ahead of chi. Around a router, instead of in it, it knows no routes: RouteCosts
+// cannot apply there, which it logs as an error. It panics if the limiter is nil or
+// the config cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) http.Handler {
 	for key := range config.RouteCosts {
 		if name := trimSlash(key); name != key {
@@ -53,23 +53,15 @@ func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) htt
 		}
 	}
 	var lost sync.Once
-	limit := func(outside chi.Routes) func(http.Handler) http.Handler {
-		return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string {
-			if len(config.RouteCosts) > 0 && outside == nil && chi.RouteContext(r.Context()) == nil {
-				lost.Do(func() {
-					slog.Error("ratetier: RouteCosts do not apply, as the limiter is not next to a router of chi and knows no routes: use it in one")
-				})
-			}
-			return route(r, outside)
-		}))
-	}
-	inside := limit(nil)
-	return func(next http.Handler) http.Handler {
-		if router, ok := next.(chi.Routes); ok {
-			return limit(router)(next)
+	return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string {
+		rctx := chi.RouteContext(r.Context())
+		if rctx == nil && len(config.RouteCosts) > 0 {
+			lost.Do(func() {
+				slog.Error("ratetier: RouteCosts do not apply, as the limiter is around the router and knows no routes: use it in the router")
+			})
 		}
-		return inside(next)
-	}
+		return route(rctx, r)
+	}))
 }
 
 // Cost returns middleware for a route that declares what its requests cost in all,
@@ -79,21 +71,13 @@ func Cost(cost int64) func(http.Handler) http.Handler {
 }
 
 // route returns the whole pattern that the request will have been routed by in the
-// end, "" where there is none. Outside is the router that the limiter wraps, if it
-// does.
-func route(r *http.Request, outside chi.Routes) string {
-	path := cmp.Or(r.URL.RawPath, r.URL.Path, "/")
-	rctx := chi.RouteContext(r.Context())
-	if rctx == nil {
-		if outside == nil {
-			return ""
-		}
-		return find(outside, r.Method, path)
-	}
+// end, "" where there is none.
+func route(rctx *chi.Context, r *http.Request) string {
 	pattern := rctx.RoutePattern()
-	if pattern != "" && !strings.HasSuffix(pattern, "*") || rctx.Routes == nil {
-		return pattern // routed to the end
+	if rctx == nil || rctx.Routes == nil || pattern != "" && !strings.HasSuffix(pattern, "*") {
+		return pattern // there is no more to know: it has been routed to the end
 	}
+	path := cmp.Or(r.URL.RawPath, r.URL.Path, "/")
 	switch {
 	case rctx.RoutePath == "":
 	case pattern == "":
