@@ -1,0 +1,197 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
+	"github.com/ratetier/ratetier/core/storetest"
+)
+
+// bend is what is broken about a store: each part that is set takes the place of
+// the right one.
+type bend struct {
+	key    func(ratetier.Key) ratetier.Key                               // what it is kept under
+	carry  func(tats []int64, rates int) []int64                         // what other rates find
+	decide func(r *ratetier.Request, tats []int64, got *ratetier.Result) // what is charged
+	keep   func(tats []int64) []int64                                    // what is written
+	reset  func(s *bent, key ratetier.Key)
+	apply  func(s *bent, r *ratetier.Request, got *ratetier.Result) // all but the reset
+}
+
+// subject returns a subject that has such a store for each case.
+func (b bend) subject() storetest.Subject {
+	return storetest.Subject{New: func() (ratetier.Store, error) {
+		return &bent{bend: b, buckets: map[ratetier.Key][]int64{}}, nil
+	}}
+}
+
+// bent is a store that is broken like that.
+type bent struct {
+	bend
+	mu      sync.Mutex
+	buckets map[ratetier.Key][]int64
+}
+
+func (s *bent) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
+	if s.apply != nil {
+		s.apply(s, request, result)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.whole(request, result)
+	return nil
+}
+
+func (s *bent) whole(request *ratetier.Request, result *ratetier.Result) {
+	key := clone(request.Key)
+	if s.key != nil {
+		key = s.key(request.Key)
+	}
+	tats := slices.Clone(s.buckets[key])
+	switch rates := len(request.Limits); {
+	case tats == nil:
+		tats = make([]int64, rates)
+	case s.carry != nil:
+		tats = s.carry(tats, rates)
+	case len(tats) != rates:
+		carried := ratetier.Carry(tats, rates)
+		tats = carried[:rates]
+	}
+	if s.decide != nil {
+		s.decide(request, tats, result)
+	} else {
+		request.Apply(tats, result)
+	}
+	if s.keep != nil {
+		tats = s.keep(tats)
+	}
+	if slices.Max(tats) > 0 {
+		s.buckets[key] = tats
+	}
+}
+
+func (s *bent) Reset(_ context.Context, key ratetier.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key != nil {
+		key = s.key(key)
+	}
+	if s.reset != nil {
+		s.reset(s, key)
+	} else {
+		delete(s.buckets, key)
+	}
+	return nil
+}
+
+// around returns a subject whose stores are those of wrap.
+func around(wrap func(ratetier.Store) ratetier.Store) storetest.Subject {
+	return storetest.Subject{New: func() (ratetier.Store, error) { return wrap(storetest.Reference()), nil }}
+}
+
+// wrapper is a store whose Apply is another.
+type wrapper struct {
+	ratetier.Store
+	apply func(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error
+}
+
+func (w wrapper) Apply(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error {
+	return w.apply(ctx, request, result)
+}
+
+// clone returns the key with strings of its own.
+func clone(key ratetier.Key) ratetier.Key {
+	key.Tier, key.User = strings.Clone(key.Tier), strings.Clone(key.User)
+	return key
+}
+
+// chargeAll charges some of the rates, come what may.
+func chargeAll(r *ratetier.Request, limits []gcra.Limit, tats []int64, got *ratetier.Result) {
+	for i, limit := range limits {
+		got.Used[i] = limit.Charge(got.Used[i], r.Cost)
+		tats[i] = r.Now + got.Used[i]
+	}
+}
+
+// keyed returns a subject that keeps buckets under other keys.
+func keyed(key func(ratetier.Key) ratetier.Key) storetest.Subject { return bend{key: key}.subject() }
+
+// counted has a subject count each user who was ever asked for as a bucket.
+func counted(subject storetest.Subject) storetest.Subject {
+	asked := 0
+	subject.New = func() (ratetier.Store, error) {
+		store := storetest.Reference()
+		var mu sync.Mutex
+		return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			return store.Apply(ctx, r, got)
+		}}, nil
+	}
+	subject.Buckets = func() (int, error) { return asked, nil }
+	return subject
+}
+
+// expiring returns a subject that forgets a bucket after a time reckoned from its
+// use, and sets that anew with each request, or not.
+func expiring(after func(used []int64) int64, renew bool) storetest.Subject {
+	return around(func(store ratetier.Store) ratetier.Store {
+		var mu sync.Mutex
+		expiry := map[ratetier.Key]int64{}
+		return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+			mu.Lock()
+			defer mu.Unlock()
+			key := clone(r.Key)
+			if at, ok := expiry[key]; ok && at <= r.Now {
+				delete(expiry, key)
+				if err := store.Reset(ctx, key); err != nil {
+					return err
+				}
+			}
+			err := store.Apply(ctx, r, got)
+			if _, ok := expiry[key]; renew || !ok {
+				expiry[key] = r.Now + after(got.Used[:])
+			}
+			return err
+		}}
+	})
+}
+
+// collecting returns a subject that forgets everything when it is to collect.
+func collecting() storetest.Subject {
+	var last *bent
+	subject := bend{}.subject()
+	create := subject.New
+	subject.New = func() (ratetier.Store, error) {
+		store, err := create()
+		last, _ = store.(*bent)
+		return store, err
+	}
+	subject.Collect = func(time.Time) { clear(last.buckets) }
+	return subject
+}
+
+// failing returns a subject that can be told to fail.
+func failing(fail func(*ratetier.Request, *ratetier.Result) error) storetest.Subject {
+	failed := false
+	return storetest.Subject{
+		New: func() (ratetier.Store, error) {
+			failed = false
+			store := storetest.Reference()
+			return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+				if failed {
+					return fail(r, got)
+				}
+				return store.Apply(ctx, r, got)
+			}}, nil
+		},
+		Fail: func() { failed = true },
+	}
+}
