@@ -203,7 +203,7 @@ func Example_decision() {
 func reshaped(err error, c echo.Context) {
 	var refusal *httplimit.Refusal
 	if errors.As(err, &refusal) {
-		_ = c.HTML(refusal.Status, "<p>Too much for the plan "+refusal.Decision.Tier)
+		_ = c.String(refusal.Status, "too much for the plan "+refusal.Decision.Tier)
 		return
 	}
 	c.Echo().DefaultHTTPErrorHandler(err, c)
@@ -219,7 +219,7 @@ func Example_refusal() {
 	fmt.Println(refused.Code, refused.Header().Get("Retry-After"), refused.Body)
 	fmt.Println(send(e, http.MethodGet, "/nothing", "X-Api-Key: key_bea").Code)
 	// Output:
-	// 429 60 <p>Too much for the plan free
+	// 429 60 too much for the plan free
 	// 404
 }
 
