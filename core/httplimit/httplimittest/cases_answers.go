@@ -1,6 +1,7 @@
 package httplimittest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -284,3 +285,12 @@ var answers = []promise{
 		}
 	}},
 }
+
+// brokenStore is a store that never answers.
+type brokenStore struct{}
+
+var errStore = errors.New("httplimittest: the store is broken")
+
+func (brokenStore) Apply(context.Context, *ratetier.Request, *ratetier.Result) error { return errStore }
+
+func (brokenStore) Reset(context.Context, ratetier.Key) error { return errStore }

@@ -18,6 +18,7 @@ import (
 	ratetier "github.com/ratetier/ratetier/core"
 	"github.com/ratetier/ratetier/core/clocktest"
 	"github.com/ratetier/ratetier/core/httplimit"
+	"github.com/ratetier/ratetier/core/storetest"
 )
 
 // start is where the clock stands, in Unix seconds.
@@ -94,7 +95,7 @@ type config = httplimit.Config[*http.Request]
 func (t *trial) limiter(config ratetier.Config) *ratetier.Limiter {
 	config.Clock = t.clock
 	if config.Store == nil {
-		config.Store = newStore()
+		config.Store = storetest.Reference()
 	}
 	if config.Tiers == nil {
 		config.Tiers = ratetier.Tiers{
