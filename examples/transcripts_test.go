@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -74,23 +73,23 @@ t=36s  429  retry after 6 s
 `,
 }
 
-func TestProgramsPrintTheirTranscripts(t *testing.T) {
+func TestExamplesAnswerAsTheirTranscriptsSay(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./burst", "./gcra", "./nethttp", "./gin", "./echo", "./chi")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, output)
+	}
 	for name, want := range programs {
 		t.Run(name, func(t *testing.T) {
-			output, err := exec.CommandContext(t.Context(), filepath.Join(build(t), name)).Output()
+			output, err := exec.CommandContext(t.Context(), filepath.Join(dir, name)).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
 			compare(t, "\n"+string(output), want)
 		})
 	}
-}
-
-func TestServiceIsTheSameOnEveryFramework(t *testing.T) {
 	for _, name := range []string{"nethttp", "gin", "echo", "chi"} {
-		t.Run(name, func(t *testing.T) {
-			replay(t, filepath.Join(build(t), name))
-		})
+		t.Run(name, func(t *testing.T) { replay(t, filepath.Join(dir, name)) })
 	}
 }
 
@@ -199,28 +198,6 @@ func (s *running) get(t *testing.T, key, path string) string {
 		header("Retry-After"), header("Content-Type"), string(body))
 	return squeeze(line)
 }
-
-// build builds the examples, once, and returns where.
-func build(t *testing.T) string {
-	t.Helper()
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "ratetier-examples-")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"build", "-o", dir, "./burst", "./gcra", "./nethttp", "./gin", "./echo", "./chi"}
-	if output, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, output)
-	}
-	return dir, nil
-})
 
 // squeeze makes the space between fields, and at the end of lines, one character.
 func squeeze(text string) string {
