@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ratetier/ratetier/tools/internal/repo"
@@ -70,7 +71,10 @@ func release(ctx context.Context, r *repo.Repo, write bool, out io.Writer) error
 		}
 	}
 	if write {
-		fmt.Fprintln(out, "\ngit push origin", strings.Join(tags, " "))
+		// GitHub tells workflows nothing of tags that come by more than three at once.
+		core := "core/" + r.Version
+		others := slices.DeleteFunc(tags, func(tag string) bool { return tag == core })
+		fmt.Fprintf(out, "\ngit push origin %s\ngit push origin %s\n", strings.Join(others, " "), core)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestWriteTagsEveryReleasedModule(t *testing.T) {
 	if tags := repotest.Git(t, r, "tag"); tags != "adapters/gin/v0.2.0\ncore/v0.2.0" {
 		t.Errorf("wrote the tags %q", tags)
 	}
-	if !strings.HasSuffix(out.String(), "\ngit push origin adapters/gin/v0.2.0 core/v0.2.0\n") {
+	if !strings.HasSuffix(out.String(), "\ngit push origin adapters/gin/v0.2.0\ngit push origin core/v0.2.0\n") {
 		t.Errorf("printed %q", out.String())
 	}
 }
