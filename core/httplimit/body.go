@@ -24,6 +24,15 @@ func (e *BodyTooLargeError) Error() string {
 	return fmt.Sprintf("ratetier: the body is larger than %d bytes", e.Limit)
 }
 
+// isTooLarge tells whether the error is a [*BodyTooLargeError].
+func isTooLarge(err error) bool {
+	if err == nil {
+		return false // before anything is allocated
+	}
+	var tooLarge *BodyTooLargeError
+	return errors.As(err, &tooLarge)
+}
+
 // PeekBody returns the whole body of the request and puts it back, so that the
 // handler reads it too, byte for byte: for an Identify that finds the tenant in the
 // JSON or the form that was sent. The limit is in bytes; 0 is [DefaultPeekLimit].

@@ -111,7 +111,8 @@ func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request
 		}
 	}
 	if guard, ok := innermost.Origin().(*Guard[C]); ok {
-		guard.config.Headers.set(header, tightest(r.Context()))
+		least := tightest(r.Context())
+		guard.config.Headers.set(header, &least)
 	}
 	return onward, nil
 }

@@ -58,20 +58,21 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 	}
 	identity, identifyErr := g.identify(c, r)
 	route := g.route(c)
-	ctx, admission := g.admit(r.Context(), ratetier.Check{
+	ctx, admission := g.limiter.Enter(r.Context(), ratetier.Check{
 		Identity: identity,
 		Cost:     g.weigh(c, r, route),
 		Route:    route,
 		Origin:   g,
 	})
 	decision := admission.Decision()
-	if tooLarge := (*BodyTooLargeError)(nil); decision.Outcome != ratetier.OutcomeLimited && !decision.Shadow && errors.As(identifyErr, &tooLarge) {
+	if decision.Outcome != ratetier.OutcomeLimited && !decision.Shadow && isTooLarge(identifyErr) {
 		decision.Allowed, decision.Status = false, http.StatusRequestEntityTooLarge // whatever the policy
 	}
 	if !decision.Allowed {
 		return r, g.refuse(c, ctx, decision, header)
 	}
-	g.config.Headers.set(header, tightest(ctx))
+	least := tightest(ctx)
+	g.config.Headers.set(header, &least)
 	return r.WithContext(ctx), nil
 }
 
@@ -105,25 +106,9 @@ func (g *Guard[C]) weigh(c C, r *http.Request, route string) int64 {
 	return g.costs.of(r.Method, route)
 }
 
-// admit charges the request, or has it cost more where an outer mount of the same
-// limiter has charged the same caller: a request is charged to a bucket once.
-func (g *Guard[C]) admit(ctx context.Context, check ratetier.Check) (context.Context, *ratetier.Admission) {
-	for outer, _ := ratetier.FromContext(ctx); outer != nil; outer = outer.Outer() {
-		if outer.Is(g.limiter, check.Identity) {
-			outer.Revise(ctx, max(check.Cost, outer.Decision().Cost))
-			return ctx, outer
-		}
-	}
-	return g.limiter.Admit(ctx, check)
-}
-
-// refuse returns the refusal to send. The request is given back whatever the
-// limiters in the context have charged for it: refused by one, it is charged by
-// none.
+// refuse returns the refusal to send, of a request that is charged nothing at all.
 func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, header http.Header) *Refusal {
-	for passed, _ := ratetier.FromContext(ctx); passed != nil; passed = passed.Outer() {
-		_ = passed.Settle(ctx, 0) // an error of the store has been told as an event
-	}
+	ratetier.Leave(ctx)
 	clearHeaders(header)
 	g.config.Headers.set(header, &decision)
 	refusal := newRefusal(decision, g.config.Problem)
@@ -141,7 +126,7 @@ func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, 
 
 // tightest returns the decision with the least left, of all limiters that the
 // request has passed.
-func tightest(ctx context.Context) *ratetier.Decision {
+func tightest(ctx context.Context) ratetier.Decision {
 	passed, _ := ratetier.FromContext(ctx)
 	least := passed.Decision()
 	for passed = passed.Outer(); passed != nil; passed = passed.Outer() {
@@ -149,7 +134,7 @@ func tightest(ctx context.Context) *ratetier.Decision {
 			least = d
 		}
 	}
-	return &least
+	return least
 }
 
 // isPreflight tells whether the request is a CORS preflight, as the Fetch standard
