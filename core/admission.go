@@ -41,6 +41,27 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 	return carrier, a
 }
 
+// Enter is [Limiter.Admit] for adapters, which may be mounted more than once: where the
+// request has passed this limiter before, for the same caller, that admission is
+// revised to the higher of the two costs. A request is charged to a bucket once.
+func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *Admission) {
+	for a, _ := FromContext(ctx); a != nil; a = a.outer {
+		if a.is(l, request.Identity) {
+			a.Revise(ctx, max(request.Cost, a.Decision().Cost))
+			return ctx, a
+		}
+	}
+	return l.Admit(ctx, request)
+}
+
+// Leave gives back what all limiters that the request has passed charged for it: a
+// request that one of them refuses is charged by none.
+func Leave(ctx context.Context) {
+	for a, _ := FromContext(ctx); a != nil; a = a.outer {
+		_ = a.Settle(ctx, 0) // an error of the store has been told as an event
+	}
+}
+
 // FromContext returns the admission of the innermost limiter that the request has
 // passed, if it has passed one.
 func FromContext(ctx context.Context) (*Admission, bool) {
@@ -68,9 +89,8 @@ func (c *admissionContext) Value(key any) any {
 // one, nil if this is the first.
 func (a *Admission) Outer() *Admission { return a.outer }
 
-// Is tells whether the admission is for that limiter and that caller, so that the
-// same request need not be charged to the same bucket twice.
-func (a *Admission) Is(limiter *Limiter, identity Identity) bool {
+// is tells whether the admission is for that limiter and that caller.
+func (a *Admission) is(limiter *Limiter, identity Identity) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	is := &a.check.Identity

@@ -39,7 +39,7 @@ type Config[C any] struct {
 	ClientAddr func(c C) string
 
 	// IPv6Prefix is how many leading bits of an IPv6 address tell callers apart, 1
-	// to 128. By default 64, since a single customer commands a whole /64.
+	// to 128. By default [ratetier.DefaultIPv6Prefix].
 	IPv6Prefix int
 
 	// Headers says which rate-limit headers answers carry. By default [XRateLimit].
@@ -59,8 +59,6 @@ type Config[C any] struct {
 	ChargePreflight bool
 }
 
-const defaultIPv6Prefix = 64
-
 // validate returns everything that is wrong with the config.
 func (c *Config[C]) validate() error {
 	var errs []error
@@ -71,7 +69,7 @@ func (c *Config[C]) validate() error {
 		errs = append(errs, errors.New("both Cost and RouteCosts: set one of the two"))
 	}
 	if c.IPv6Prefix < 0 || c.IPv6Prefix > 128 {
-		errs = append(errs, fmt.Errorf("IPv6Prefix %d: must be 1 to 128, or 0 for %d", c.IPv6Prefix, defaultIPv6Prefix))
+		errs = append(errs, fmt.Errorf("IPv6Prefix %d: must be 1 to 128, or 0 for %d", c.IPv6Prefix, ratetier.DefaultIPv6Prefix))
 	}
 	return errors.Join(append(errs, c.Headers.validate())...)
 }

@@ -45,9 +45,6 @@ func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) 
 	if err != nil {
 		panic(fmt.Errorf("ratetier: middleware: %w", err))
 	}
-	if config.IPv6Prefix == 0 {
-		config.IPv6Prefix = defaultIPv6Prefix
-	}
 	return &Guard[C]{limiter: limiter, config: config, costs: costs, route: route}
 }
 
@@ -92,7 +89,7 @@ func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
 	if g.config.ClientAddr != nil {
 		addr = g.config.ClientAddr(c)
 	}
-	return ratetier.Unidentified(clientKey(addr, g.config.IPv6Prefix), err), err
+	return ratetier.Unidentified(ratetier.AddressKey(addr, g.config.IPv6Prefix), err), err
 }
 
 // weigh returns what the request costs.

@@ -1,11 +1,13 @@
-package httplimit
+package ratetier_test
 
 import (
 	"net/netip"
 	"testing"
+
+	ratetier "github.com/ratetier/ratetier/core"
 )
 
-func TestClientKey(t *testing.T) {
+func TestAddressKey(t *testing.T) {
 	for _, step := range []struct {
 		address string
 		prefix  int
@@ -26,6 +28,9 @@ func TestClientKey(t *testing.T) {
 		{"2001:db8:1:2ff::1", 56, "2001:db8:1:200::/56"},
 		{"2001:db8::1", 128, "2001:db8::1/128"},
 		{"2001:db8::1", 1, "::/1"},
+		{"2001:db8::1", 0, "2001:db8::/64"},
+		{"2001:db8::1", 129, ""},
+		{"2001:db8::1", -1, ""},
 		{"[fe80::1%eth0]:80", 64, "fe80::/64"},
 		{"fe80::1%eth1", 128, "fe80::1/128"},
 
@@ -42,18 +47,18 @@ func TestClientKey(t *testing.T) {
 		{"[::1]", 64, ""},
 		{"::1]:80", 64, ""},
 	} {
-		if key := clientKey(step.address, step.prefix); key != step.key {
-			t.Errorf("clientKey(%q, %d) = %q, want %q", step.address, step.prefix, key, step.key)
+		if key := ratetier.AddressKey(step.address, step.prefix); key != step.key {
+			t.Errorf("AddressKey(%q, %d) = %q, want %q", step.address, step.prefix, key, step.key)
 		}
 	}
 }
 
-func FuzzClientKey(f *testing.F) {
+func FuzzAddressKey(f *testing.F) {
 	for _, address := range []string{"192.0.2.1:80", "[2001:db8::1%eth0]:80", "::ffff:192.0.2.1", "@", "", "[::1]", ":80", "%"} {
 		f.Add(address, 64)
 	}
 	f.Fuzz(func(t *testing.T, address string, prefix int) {
-		key := clientKey(address, 1+int(uint(prefix)%128))
+		key := ratetier.AddressKey(address, 1+int(uint(prefix)%128))
 		if key == "" {
 			return
 		}
@@ -61,12 +66,12 @@ func FuzzClientKey(f *testing.F) {
 		if err != nil {
 			masked, err := netip.ParsePrefix(key)
 			if err != nil || masked.Masked() != masked {
-				t.Fatalf("clientKey(%q) = %q, which is neither an address nor a prefix", address, key)
+				t.Fatalf("AddressKey(%q) = %q, which is neither an address nor a prefix", address, key)
 			}
 			return
 		}
 		if !addr.Is4() {
-			t.Fatalf("clientKey(%q) = %q, an IPv6 address without a prefix", address, key)
+			t.Fatalf("AddressKey(%q) = %q, an IPv6 address without a prefix", address, key)
 		}
 	})
 }
