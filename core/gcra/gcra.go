@@ -14,6 +14,7 @@ package gcra
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 )
@@ -49,6 +50,9 @@ func New(count int64, period time.Duration, burst int64) (Limit, error) {
 		return Limit{}, fmt.Errorf("%d in %v is faster than one per nanosecond: lower the count or lengthen the period", count, period)
 	}
 	interval := (int64(period)-1)/count + 1
+	if interval > int64(MaxOffset) {
+		return Limit{}, fmt.Errorf("period %v: a single cell would take over 100 years to come back; raise the count or shorten the period", period)
+	}
 	if hi, offset := bits.Mul64(uint64(interval), uint64(burst)); hi == 0 && offset <= uint64(MaxOffset) {
 		return Limit{Interval: interval, Offset: int64(offset)}, nil
 	}
@@ -81,9 +85,12 @@ func (l Limit) Remaining(used int64) int64 {
 }
 
 // Wait returns how long, in nanoseconds, until cost cells fit into a bucket used
-// that far: 0 if they fit now. The cost must not exceed the burst, above which
-// no wait is long enough.
+// that far: 0 if they fit now. No wait is long enough for a cost above the burst,
+// which is [math.MaxInt64].
 func (l Limit) Wait(used, cost int64) int64 {
+	if cost > l.Burst() {
+		return math.MaxInt64
+	}
 	return max(0, used+cost*l.Interval-l.Offset)
 }
 
