@@ -45,11 +45,17 @@ func (s *shard) makeRoom(now int64) time.Duration {
 	return time.Duration(fullest.full - now)
 }
 
-// sweep drops every bucket that is full, and notes when the next one will be.
+// sweep drops every bucket that is full, and notes when the next one will be. Since
+// the cap may be reached before a table is full enough to be resized, it also has
+// those shrink that few buckets are left in.
 func (s *shard) sweep(now int64) {
 	s.nextFull = math.MaxInt64
 	for i := range s.tables {
-		s.nextFull = min(s.nextFull, s.tables[i].purge(now))
+		t := &s.tables[i]
+		s.nextFull = min(s.nextFull, t.purge(now))
+		if t.len < t.cap()/8 {
+			t.resize()
+		}
 	}
 }
 

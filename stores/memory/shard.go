@@ -45,9 +45,10 @@ func (s *shard) apply(h hash, request *ratetier.Request, result *ratetier.Result
 	t := &s.tables[rates-1]
 	if at, ok := t.find(h); ok {
 		tats := t.tats(at)
+		before := full(tats)
 		request.Apply(tats, result)
-		if request.Mode == ratetier.ModeRefund {
-			s.nextFull = min(s.nextFull, full(tats))
+		if after := full(tats); after < before { // a refund, or more than a full bucket
+			s.nextFull = min(s.nextFull, after)
 		}
 		return 0
 	}

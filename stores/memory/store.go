@@ -26,8 +26,8 @@ const DefaultMaxBuckets = 1 << 20
 
 // Config is all there is to say about a [Store]. The zero Config is ready to use.
 type Config struct {
-	// MaxBuckets caps how many buckets are kept, which is 24 to 55 bytes each for
-	// a quota of one rate, and 8 to 18 more for each further rate. It is met to
+	// MaxBuckets caps how many buckets are kept, which is 27 to 55 bytes each for
+	// a quota of one rate, and 9 to 18 more for each further rate. It is met to
 	// within the evenness of a hash, never exceeded, and rounded up to a multiple
 	// of 256. By default [DefaultMaxBuckets].
 	MaxBuckets int
@@ -92,15 +92,15 @@ func NewWith(config Config) (*Store, error) {
 	}
 	// A shard stays so small that going through the whole of it is a matter of
 	// microseconds; there are enough of them that few checks meet.
-	const minShards, perShard = 256, 4096
+	const minShards, maxShards, perShard = 1 << 8, 1 << 14, 1 << 12
 	shards := minShards
-	for shards*perShard < config.MaxBuckets {
+	for shards < maxShards && shards*perShard < config.MaxBuckets {
 		shards *= 2
 	}
 	s.shards = make([]shard, shards)
 	s.shift = 64 - bits.TrailingZeros(uint(shards))
 	for i := range s.shards {
-		s.shards[i].init((config.MaxBuckets + shards - 1) / shards)
+		s.shards[i].init((config.MaxBuckets-1)/shards + 1)
 	}
 	return s, nil
 }

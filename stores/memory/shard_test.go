@@ -1,0 +1,97 @@
+package memorystore
+
+import (
+	"testing"
+	"time"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
+)
+
+// What makes a bucket full sooner than it was to be is noticed, or else one in use
+// would go while full ones stay.
+func TestBucketsThatAreFullSoonerGoFirst(t *testing.T) {
+	const (
+		room = 4
+		now  = int64(1_800_000_000e9)
+		soon = int64(10 * time.Second)
+		day  = int64(24 * time.Hour)
+	)
+	long, short := gcra.Limit{Interval: 1, Offset: day}, gcra.Limit{Interval: 1, Offset: soon}
+	for _, test := range []struct {
+		name    string
+		request ratetier.Request
+	}{
+		{"refunded", ratetier.Request{Mode: ratetier.ModeRefund, Limits: []gcra.Limit{long}, Cost: day - soon, Now: now}},
+		{"quota lowered", ratetier.Request{Limits: []gcra.Limit{short}, Now: now}},
+		{"clock set back", ratetier.Request{Limits: []gcra.Limit{long}, Now: now + soon - day}},
+	} {
+		var s shard
+		s.init(room)
+		apply := func(user int, request ratetier.Request) time.Duration {
+			return s.apply(hash{hi: 1, lo: uint64(user)}, &request, new(ratetier.Result))
+		}
+		empty := ratetier.Request{Mode: ratetier.ModeCharge, Limits: []gcra.Limit{long}, Cost: day, Now: now}
+		for user := range room {
+			apply(user, empty)
+		}
+		if apply(room, empty) == 0 { // it looked for full ones, and found none
+			t.Errorf("%s: room for one more than %d", test.name, room)
+		}
+		for user := range room + 1 {
+			if _, ok := s.tables[0].find(hash{hi: 1, lo: uint64(user)}); ok {
+				apply(user, test.request)
+			}
+		}
+		empty.Now += soon
+		for user := range room {
+			if left := apply(100+user, empty); left != 0 {
+				t.Errorf("%s: one that was in use for %v went, want a full one", test.name, left)
+			}
+		}
+	}
+}
+
+func TestTablesShrinkWhenUsersHaveLeft(t *testing.T) {
+	const most, left = 100_000, 100
+	now := int64(1_800_000_000e9)
+	limits := []gcra.Limit{{Interval: 1, Offset: int64(time.Second)}}
+	var s shard
+	s.init(most)
+	users := uint64(0)
+	arrive := func(n int) {
+		for range n {
+			users++
+			request := ratetier.Request{Limits: limits, Cost: 1, Now: now}
+			s.apply(hash{hi: 1, lo: users * 0x9e3779b97f4a7c15}, &request, new(ratetier.Result))
+		}
+	}
+	arrive(most)
+	if slots := s.slots(); slots > most*16/7 {
+		t.Errorf("%d slots for %d users", slots, most)
+	}
+	for range 2 * most / left {
+		now += int64(time.Second)
+		arrive(left)
+	}
+	if slots := s.slots(); slots > 1024 {
+		t.Errorf("%d slots for %d users at a time, want few", slots, left)
+	}
+}
+
+// The documentation of MaxBuckets has these numbers.
+func TestBucketsTakeAsMuchMemoryAsTheDocumentationSays(t *testing.T) {
+	for rates := 1; rates <= ratetier.MaxRates; rates++ {
+		tbl := table{stride: header + rates}
+		least, most := 27.0+9*float64(rates-1), 55+18.3*float64(rates-1)
+		for user := range uint64(20_000) {
+			tbl.insert(hash{hi: 1, lo: user * 0x9e3779b97f4a7c15}, []int64{2, 2, 2, 2}[:rates], 1)
+			if tbl.len < 100 {
+				continue // the smallest tables are emptier
+			}
+			if bytes := float64(8*len(tbl.words)) / float64(tbl.len); bytes < least || bytes > most {
+				t.Fatalf("%d rates, %d buckets: %.1f bytes each, want %v to %v", rates, tbl.len, bytes, least, most)
+			}
+		}
+	}
+}
