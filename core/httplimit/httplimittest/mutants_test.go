@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +20,8 @@ import (
 	"github.com/ratetier/ratetier/core/httplimit/httplimittest"
 )
 
-// A suite that lets a broken adapter through is broken itself.
+// A suite that lets a broken adapter through is broken itself, and so is a promise
+// that no adapter breaks.
 func TestEachBrokenAdapterBreaksItsPromise(t *testing.T) {
 	const (
 		refused = "a request that does not fit is answered 429 with the time to wait, and never reaches the handler"
@@ -26,6 +29,7 @@ func TestEachBrokenAdapterBreaksItsPromise(t *testing.T) {
 		writer  = "the ResponseWriter can do behind a limiter what it can do without"
 		events  = "an event stream reaches the client as it is written, and holds up nobody meanwhile"
 	)
+	caught := map[string]bool{}
 	for _, mutant := range []struct {
 		name    string
 		subject subject
@@ -210,14 +214,42 @@ func TestEachBrokenAdapterBreaksItsPromise(t *testing.T) {
 				return identity, err
 			}
 		}), "a failed look-up of the identity is answered 503, not like a missing one"},
+
+		{"makes up headers where nothing was measured", adapter(around(func(w http.ResponseWriter, _, admitted *http.Request, next http.Handler) {
+			if w.Header().Get("X-RateLimit-Limit") == "" {
+				w.Header().Set("X-RateLimit-Limit", "0")
+			}
+			next.ServeHTTP(w, admitted)
+		})), "an unlimited tier passes without rate-limit headers"},
 	} {
 		t.Run(mutant.name, func(t *testing.T) {
 			err := httplimittest.Check(mutant.subject)
-			if err == nil || !strings.Contains(err.Error(), "broken promise: "+mutant.broken+":") {
+			promises := broken(err)
+			if !slices.Contains(promises, mutant.broken) {
 				t.Errorf("want a broken promise %q, got:\n%v", mutant.broken, err)
+			}
+			for _, promise := range promises {
+				caught[promise] = true
 			}
 		})
 	}
+	panics := adapter(func(gate) middleware { panic("no adapter") })
+	for _, promise := range broken(httplimittest.Check(panics)) {
+		if !caught[promise] {
+			t.Errorf("no adapter breaks the promise: %s", promise)
+		}
+	}
+}
+
+var brokenPromise = regexp.MustCompile(`(?m)^broken promise: (.*):$`)
+
+// broken returns the promises that an error of Check is about.
+func broken(err error) []string {
+	var promises []string
+	for _, match := range brokenPromise.FindAllStringSubmatch(fmt.Sprint(err), -1) {
+		promises = append(promises, match[1])
+	}
+	return promises
 }
 
 // handle makes middleware of a function that has the next handler.
