@@ -28,15 +28,15 @@ func TestBucketsThatAreFullSoonerGoFirst(t *testing.T) {
 	} {
 		var s shard
 		s.init(room)
-		apply := func(user int, request ratetier.Request) time.Duration {
-			return s.apply(hash{hi: 1, lo: uint64(user)}, &request, new(ratetier.Result))
+		apply := func(user int, request ratetier.Request) {
+			s.apply(hash{hi: 1, lo: uint64(user)}, &request, new(ratetier.Result))
 		}
 		empty := ratetier.Request{Mode: ratetier.ModeCharge, Limits: []gcra.Limit{long}, Cost: day, Now: now}
-		for user := range room {
+		for user := range room + 1 {
 			apply(user, empty)
 		}
-		if apply(room, empty) == 0 { // it looked for full ones, and found none
-			t.Errorf("%s: room for one more than %d", test.name, room)
+		if s.evictions != 1 { // it looked for full ones, and found none
+			t.Errorf("%s: %d evictions for one too many", test.name, s.evictions)
 		}
 		for user := range room + 1 {
 			if _, ok := s.tables[0].find(hash{hi: 1, lo: uint64(user)}); ok {
@@ -45,9 +45,10 @@ func TestBucketsThatAreFullSoonerGoFirst(t *testing.T) {
 		}
 		empty.Now += soon
 		for user := range room {
-			if left := apply(100+user, empty); left != 0 {
-				t.Errorf("%s: one that was in use for %v went, want a full one", test.name, left)
-			}
+			apply(100+user, empty)
+		}
+		if s.evictions != 1 {
+			t.Errorf("%s: %d evictions while others were full", test.name, s.evictions-1)
 		}
 	}
 }
