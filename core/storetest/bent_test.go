@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
@@ -12,23 +13,43 @@ import (
 	"github.com/ratetier/ratetier/core/storetest"
 )
 
+type (
+	request = ratetier.Request
+	result  = ratetier.Result
+	store   = ratetier.Store
+	subject = storetest.Subject
+)
+
 // bend is what is broken about a store: each part that is set takes the place of
 // the right one.
 type bend struct {
-	key    func(ratetier.Key) ratetier.Key                               // what it is kept under
-	carry  func(tats []int64, rates int) []int64                         // what other rates find
-	decide func(r *ratetier.Request, tats []int64, got *ratetier.Result) // what is charged
-	keep   func(tats []int64) []int64                                    // what is written
+	key    func(ratetier.Key) ratetier.Key             // what it is kept under
+	carry  func(tats []int64, rates int) []int64       // what other rates find
+	decide func(r *request, tats []int64, got *result) // what is charged
+	keep   func(tats []int64) []int64                  // what is written
 	reset  func(s *bent, key ratetier.Key)
-	apply  func(s *bent, r *ratetier.Request, got *ratetier.Result) // all but the reset
+	apply  func(s *bent, r *request, got *result) // all but the reset
 }
 
 // subject returns a subject that has such a store for each case.
-func (b bend) subject() storetest.Subject {
-	return storetest.Subject{New: func() (ratetier.Store, error) {
+func (b bend) subject() subject {
+	return subject{New: func() (store, error) {
 		return &bent{bend: b, buckets: map[ratetier.Key][]int64{}}, nil
 	}}
 }
+
+func deciding(decide func(r *request, tats []int64, got *result)) subject {
+	return bend{decide: decide}.subject()
+}
+func carrying(carry func(tats []int64, rates int) []int64) subject {
+	return bend{carry: carry}.subject()
+}
+func writing(keep func(tats []int64) []int64) subject         { return bend{keep: keep}.subject() }
+func resetting(reset func(s *bent, key ratetier.Key)) subject { return bend{reset: reset}.subject() }
+func applying(apply func(s *bent, r *request, got *result)) subject {
+	return bend{apply: apply}.subject()
+}
+func keyed(key func(ratetier.Key) ratetier.Key) subject { return bend{key: key}.subject() }
 
 // bent is a store that is broken like that.
 type bent struct {
@@ -37,7 +58,7 @@ type bent struct {
 	buckets map[ratetier.Key][]int64
 }
 
-func (s *bent) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
+func (s *bent) Apply(_ context.Context, request *request, result *result) error {
 	if s.apply != nil {
 		s.apply(s, request, result)
 		return nil
@@ -48,7 +69,7 @@ func (s *bent) Apply(_ context.Context, request *ratetier.Request, result *ratet
 	return nil
 }
 
-func (s *bent) whole(request *ratetier.Request, result *ratetier.Result) {
+func (s *bent) whole(request *request, result *result) {
 	key := clone(request.Key)
 	if s.key != nil {
 		key = s.key(request.Key)
@@ -91,17 +112,17 @@ func (s *bent) Reset(_ context.Context, key ratetier.Key) error {
 }
 
 // around returns a subject whose stores are those of wrap.
-func around(wrap func(ratetier.Store) ratetier.Store) storetest.Subject {
-	return storetest.Subject{New: func() (ratetier.Store, error) { return wrap(storetest.Reference()), nil }}
+func around(wrap func(store) store) subject {
+	return subject{New: func() (store, error) { return wrap(storetest.Reference()), nil }}
 }
 
 // wrapper is a store whose Apply is another.
 type wrapper struct {
-	ratetier.Store
-	apply func(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error
+	store
+	apply func(ctx context.Context, request *request, result *result) error
 }
 
-func (w wrapper) Apply(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error {
+func (w wrapper) Apply(ctx context.Context, request *request, result *result) error {
 	return w.apply(ctx, request, result)
 }
 
@@ -112,50 +133,43 @@ func clone(key ratetier.Key) ratetier.Key {
 }
 
 // chargeAll charges some of the rates, come what may.
-func chargeAll(r *ratetier.Request, limits []gcra.Limit, tats []int64, got *ratetier.Result) {
+func chargeAll(r *request, limits []gcra.Limit, tats []int64, got *result) {
 	for i, limit := range limits {
 		got.Used[i] = limit.Charge(got.Used[i], r.Cost)
 		tats[i] = r.Now + got.Used[i]
 	}
 }
 
-// keyed returns a subject that keeps buckets under other keys.
-func keyed(key func(ratetier.Key) ratetier.Key) storetest.Subject { return bend{key: key}.subject() }
-
-// counted has a subject count each user who was ever asked for as a bucket.
-func counted(subject storetest.Subject) storetest.Subject {
-	asked := 0
-	subject.New = func() (ratetier.Store, error) {
-		store := storetest.Reference()
-		var mu sync.Mutex
-		return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
-			mu.Lock()
-			defer mu.Unlock()
-			asked++
-			return store.Apply(ctx, r, got)
-		}}, nil
-	}
-	subject.Buckets = func() (int, error) { return asked, nil }
+// counted returns a subject that counts each request as a bucket.
+func counted() subject {
+	var requests atomic.Int64
+	subject := around(func(next store) store {
+		return wrapper{next, func(ctx context.Context, r *request, got *result) error {
+			requests.Add(1)
+			return next.Apply(ctx, r, got)
+		}}
+	})
+	subject.Buckets = func() (int, error) { return int(requests.Load()), nil }
 	return subject
 }
 
 // expiring returns a subject that forgets a bucket after a time reckoned from its
 // use, and sets that anew with each request, or not.
-func expiring(after func(used []int64) int64, renew bool) storetest.Subject {
-	return around(func(store ratetier.Store) ratetier.Store {
+func expiring(after func(used []int64) int64, renew bool) subject {
+	return around(func(next store) store {
 		var mu sync.Mutex
 		expiry := map[ratetier.Key]int64{}
-		return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+		return wrapper{next, func(ctx context.Context, r *request, got *result) error {
 			mu.Lock()
 			defer mu.Unlock()
 			key := clone(r.Key)
 			if at, ok := expiry[key]; ok && at <= r.Now {
 				delete(expiry, key)
-				if err := store.Reset(ctx, key); err != nil {
+				if err := next.Reset(ctx, key); err != nil {
 					return err
 				}
 			}
-			err := store.Apply(ctx, r, got)
+			err := next.Apply(ctx, r, got)
 			if _, ok := expiry[key]; renew || !ok {
 				expiry[key] = r.Now + after(got.Used[:])
 			}
@@ -165,11 +179,11 @@ func expiring(after func(used []int64) int64, renew bool) storetest.Subject {
 }
 
 // collecting returns a subject that forgets everything when it is to collect.
-func collecting() storetest.Subject {
+func collecting() subject {
 	var last *bent
 	subject := bend{}.subject()
 	create := subject.New
-	subject.New = func() (ratetier.Store, error) {
+	subject.New = func() (store, error) {
 		store, err := create()
 		last, _ = store.(*bent)
 		return store, err
@@ -179,17 +193,17 @@ func collecting() storetest.Subject {
 }
 
 // failing returns a subject that can be told to fail.
-func failing(fail func(*ratetier.Request, *ratetier.Result) error) storetest.Subject {
+func failing(fail func(*request, *result) error) subject {
 	failed := false
-	return storetest.Subject{
-		New: func() (ratetier.Store, error) {
+	return subject{
+		New: func() (store, error) {
 			failed = false
-			store := storetest.Reference()
-			return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+			next := storetest.Reference()
+			return wrapper{next, func(ctx context.Context, r *request, got *result) error {
 				if failed {
 					return fail(r, got)
 				}
-				return store.Apply(ctx, r, got)
+				return next.Apply(ctx, r, got)
 			}}, nil
 		},
 		Fail: func() { failed = true },

@@ -19,8 +19,8 @@ import (
 )
 
 func TestReferenceKeepsItsPromises(t *testing.T) {
-	storetest.Run(t, storetest.Subject{
-		New: func() (ratetier.Store, error) { return storetest.Reference(), nil },
+	storetest.Run(t, subject{
+		New: func() (store, error) { return storetest.Reference(), nil },
 	})
 }
 
@@ -28,14 +28,14 @@ func TestReferenceKeepsItsPromises(t *testing.T) {
 // goes by SetTime, a peer, and a failure.
 type shared struct {
 	mu     sync.Mutex
-	store  ratetier.Store
+	store  store
 	now    time.Time
 	failed bool
 	opened int
 	closed int
 }
 
-func (s *shared) Apply(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error {
+func (s *shared) Apply(ctx context.Context, request *request, result *result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed {
@@ -63,13 +63,13 @@ func (s *shared) Close() error {
 	return nil
 }
 
-func (s *shared) subject() storetest.Subject {
-	peer := func() (ratetier.Store, error) {
+func (s *shared) subject() subject {
+	peer := func() (store, error) {
 		s.opened++
 		return s, nil
 	}
-	return storetest.Subject{
-		New: func() (ratetier.Store, error) {
+	return subject{
+		New: func() (store, error) {
 			s.store, s.failed = storetest.Reference(), false
 			return peer()
 		},
@@ -105,20 +105,20 @@ func TestAStoreThatIgnoresItsClockIsCaught(t *testing.T) {
 // The suite asks a store for nothing that a limiter would not, and leaves a store
 // whose expiry it cannot control the time it says.
 func TestRequestsAreThoseOfALimiter(t *testing.T) {
-	storetest.Run(t, around(func(store ratetier.Store) ratetier.Store {
-		return wrapper{store, func(ctx context.Context, r *ratetier.Request, got *ratetier.Result) error {
+	storetest.Run(t, around(func(next store) store {
+		return wrapper{next, func(ctx context.Context, r *request, got *result) error {
 			if err := valid(r); err != nil {
 				return err
 			}
-			if *got != (ratetier.Result{}) {
+			if *got != (result{}) {
 				return fmt.Errorf("the result is %v before", *got)
 			}
-			return store.Apply(ctx, r, got)
+			return next.Apply(ctx, r, got)
 		}}
 	}))
 }
 
-func valid(r *ratetier.Request) error {
+func valid(r *request) error {
 	if n := len(r.Limits); n < 1 || n > ratetier.MaxRates {
 		return fmt.Errorf("%d rates", n)
 	}
@@ -149,8 +149,8 @@ var errNew = errors.New("no server")
 // all returns every promise of the suite.
 func all(t *testing.T) []string {
 	t.Helper()
-	err := storetest.Check(t.Context(), storetest.Subject{
-		New:  func() (ratetier.Store, error) { return nil, errNew },
+	err := storetest.Check(t.Context(), subject{
+		New:  func() (store, error) { return nil, errNew },
 		Fail: func() {},
 	})
 	if !errors.Is(err, errNew) {
@@ -207,31 +207,31 @@ func TestEveryNumberedPromiseHasACase(t *testing.T) {
 func TestWhatASubjectCannotDoIsReported(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*storetest.Subject)
+		change func(*subject)
 		want   string
 	}{
-		{"New", func(s *storetest.Subject) { s.New = func() (ratetier.Store, error) { return nil, errNew } }, "New: no server"},
-		{"Peer", func(s *storetest.Subject) { s.Peer = func() (ratetier.Store, error) { return nil, errNew } }, "Peer: no server"},
-		{"Buckets", func(s *storetest.Subject) { s.Buckets = func() (int, error) { return 0, errNew } }, "Buckets: no server"},
-		{"Close", func(s *storetest.Subject) {
-			s.New = func() (ratetier.Store, error) { return unclosable{storetest.Reference()}, nil }
+		{"New", func(s *subject) { s.New = func() (store, error) { return nil, errNew } }, "New: no server"},
+		{"Peer", func(s *subject) { s.Peer = func() (store, error) { return nil, errNew } }, "Peer: no server"},
+		{"Buckets", func(s *subject) { s.Buckets = func() (int, error) { return 0, errNew } }, "Buckets: no server"},
+		{"Close", func(s *subject) {
+			s.New = func() (store, error) { return unclosable{storetest.Reference()}, nil }
 		}, "Close: no server"},
-		{"Close of the peer", func(s *storetest.Subject) {
+		{"Close of the peer", func(s *subject) {
 			reference := storetest.Reference()
-			s.New = func() (ratetier.Store, error) { reference = storetest.Reference(); return reference, nil }
-			s.Peer = func() (ratetier.Store, error) { return unclosable{reference}, nil }
+			s.New = func() (store, error) { reference = storetest.Reference(); return reference, nil }
+			s.Peer = func() (store, error) { return unclosable{reference}, nil }
 		}, "Close of the peer: no server"},
-		{"Apply", func(s *storetest.Subject) {
-			s.New = func() (ratetier.Store, error) {
-				return wrapper{storetest.Reference(), func(context.Context, *ratetier.Request, *ratetier.Result) error { return errNew }}, nil
+		{"Apply", func(s *subject) {
+			s.New = func() (store, error) {
+				return wrapper{storetest.Reference(), func(context.Context, *request, *result) error { return errNew }}, nil
 			}
 		}, "no server"},
-		{"Reset", func(s *storetest.Subject) {
-			s.New = func() (ratetier.Store, error) { return unresettable{storetest.Reference()}, nil }
+		{"Reset", func(s *subject) {
+			s.New = func() (store, error) { return unresettable{storetest.Reference()}, nil }
 		}, `reset of tier "free", user "ana": no server`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			subject := storetest.Subject{New: func() (ratetier.Store, error) { return storetest.Reference(), nil }}
+			subject := subject{New: func() (store, error) { return storetest.Reference(), nil }}
 			test.change(&subject)
 			if err := storetest.Check(t.Context(), subject); err == nil || !strings.Contains(err.Error(), test.want) || !errors.Is(err, errNew) {
 				t.Errorf("error %v, want %q in it", err, test.want)
@@ -240,17 +240,17 @@ func TestWhatASubjectCannotDoIsReported(t *testing.T) {
 	}
 }
 
-type unclosable struct{ ratetier.Store }
+type unclosable struct{ store }
 
 func (unclosable) Close() error { return errNew }
 
-type unresettable struct{ ratetier.Store }
+type unresettable struct{ store }
 
 func (unresettable) Reset(context.Context, ratetier.Key) error { return errNew }
 
 func TestAPanicIsABrokenPromise(t *testing.T) {
-	err := storetest.Check(t.Context(), around(func(store ratetier.Store) ratetier.Store {
-		return wrapper{store, func(context.Context, *ratetier.Request, *ratetier.Result) error { panic("out of range") }}
+	err := storetest.Check(t.Context(), around(func(next store) store {
+		return wrapper{next, func(context.Context, *request, *result) error { panic("out of range") }}
 	}))
 	if err == nil || !strings.Contains(err.Error(), "panic: out of range") {
 		t.Errorf("error %v, want the panic", err)
@@ -268,7 +268,7 @@ func TestBench(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	run := func(subject storetest.Subject) (ok bool) {
+	run := func(subject subject) (ok bool) {
 		testing.Benchmark(func(b *testing.B) {
 			storetest.Bench(b, subject)
 			ok = !b.Failed()
@@ -283,17 +283,17 @@ func TestBench(t *testing.T) {
 	if good.closed != good.opened {
 		t.Errorf("%d stores made, %d closed", good.opened, good.closed)
 	}
-	for name, subject := range map[string]storetest.Subject{
-		"no store": {New: func() (ratetier.Store, error) { return nil, errNew }},
-		"no end":   {New: func() (ratetier.Store, error) { return unclosable{storetest.Reference()}, nil }},
-		"an error": around(func(store ratetier.Store) ratetier.Store {
-			return wrapper{store, func(context.Context, *ratetier.Request, *ratetier.Result) error { return errNew }}
+	for name, subject := range map[string]subject{
+		"no store": {New: func() (store, error) { return nil, errNew }},
+		"no end":   {New: func() (store, error) { return unclosable{storetest.Reference()}, nil }},
+		"an error": around(func(next store) store {
+			return wrapper{next, func(context.Context, *request, *result) error { return errNew }}
 		}),
-		"all refused": around(func(store ratetier.Store) ratetier.Store {
-			return wrapper{store, func(context.Context, *ratetier.Request, *ratetier.Result) error { return nil }}
+		"all refused": around(func(next store) store {
+			return wrapper{next, func(context.Context, *request, *result) error { return nil }}
 		}),
-		"all allowed": around(func(store ratetier.Store) ratetier.Store {
-			return wrapper{store, func(_ context.Context, _ *ratetier.Request, got *ratetier.Result) error {
+		"all allowed": around(func(next store) store {
+			return wrapper{next, func(_ context.Context, _ *request, got *result) error {
 				got.Allowed = true
 				return nil
 			}}
