@@ -101,20 +101,26 @@ func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request
 	}
 	for a := innermost; a != nil; a = a.Outer() {
 		if decision := a.Revise(r.Context(), k.cost); !decision.Allowed {
-			// The way of the limiter that refuses, unless that was mounted by another
-			// framework's adapter.
-			guard, ok := a.Origin().(*Guard[C])
-			if !ok {
-				guard = &Guard[C]{}
-			}
-			return r, guard.refuse(c, r.Context(), decision, header)
+			return r, guardOf[C](a).refuse(c, r.Context(), decision, header)
 		}
 	}
-	if guard, ok := innermost.Origin().(*Guard[C]); ok {
-		least := tightest(r.Context())
-		guard.config.Headers.set(header, &least)
-	}
+	least := tightest(r.Context())
+	guardOf[C](innermost).config.Headers.set(header, &least)
 	return onward, nil
+}
+
+// guardOf returns the guard that admitted a request, so that a declared cost has
+// answers look like its own. One of another framework's adapter cannot be had, but
+// how its answers look can.
+func guardOf[C any](a *ratetier.Admission) *Guard[C] {
+	if guard, ok := a.Origin().(*Guard[C]); ok {
+		return guard
+	}
+	guard := &Guard[C]{}
+	if foreign, ok := a.Origin().(interface{ look() (Headers, bool) }); ok {
+		guard.config.Headers, guard.config.Problem = foreign.look()
+	}
+	return guard
 }
 
 // Done implements [Gate]. It says once, in the log, if a declared cost met no

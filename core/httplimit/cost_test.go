@@ -151,6 +151,39 @@ func TestADeclaredCostThatMetNoLimiterIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// A framework can carry middleware for net/http, so that limiter and cost are from
+// two adapters.
+func TestADeclaredCostBehindTheLimiterOfAnotherAdapter(t *testing.T) {
+	type framework struct{}
+	limiter := newLimiter("10/min")
+	limit := guard(limiter, config{Headers: httplimit.IETF, Problem: true})
+	for _, step := range []struct {
+		cost        int64
+		status      int
+		left        string
+		contentType string
+	}{
+		{6, 0, `"free";r=4;t=6`, ""},
+		{6, http.StatusTooManyRequests, `"free";r=4;t=12`, "application/problem+json"},
+	} {
+		r, header := request(http.MethodGet, "/"), http.Header{}
+		admitted, refusal := limit.Admit(r, r, header)
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		_, refusal = httplimit.NewCost[framework](step.cost).Admit(framework{}, admitted, header)
+		if got := header.Get("RateLimit"); statusOf(refusal) != step.status || got != step.left {
+			t.Errorf("status %d and RateLimit %q, want %d and %q", statusOf(refusal), got, step.status, step.left)
+		}
+		if refusal != nil && refusal.ContentType != step.contentType {
+			t.Errorf("the refusal is %q, want %q", refusal.ContentType, step.contentType)
+		}
+		if header.Get("X-RateLimit-Limit") != "" {
+			t.Errorf("the answer has X-RateLimit headers: %v", header)
+		}
+	}
+}
+
 type middleware = func(http.Handler) http.Handler
 
 // chain puts the middleware around the handler, the first outermost.

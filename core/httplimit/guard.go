@@ -76,6 +76,9 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 // Done implements [Gate].
 func (g *Guard[C]) Done(*http.Request) {}
 
+// look is how answers look, for a guard of another framework's adapter.
+func (g *Guard[C]) look() (Headers, bool) { return g.config.Headers, g.config.Problem }
+
 // identify returns who is asking, and why that is not known.
 func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
 	identity, err := g.config.Identify(c)

@@ -129,6 +129,14 @@ var costs = []promise{
 		s.get("/", ana).left(6)
 	}},
 
+	{"a cost declared for a group is what requests to each of its routes cost in all", func(t *trial) {
+		s := t.serveApp(App[layer]{
+			Use:    []layer{limit(t.limiter(ratetier.Config{}), config{})},
+			Groups: []Group[layer]{{Prefix: "/api", Use: []layer{cost(4)}, Routes: []Route[layer]{t.route("GET /a"), t.route("GET /b", cost(5))}}},
+		})
+		t.costs(s, []step{{"GET", "/api/a", 200, 4}, {"GET", "/api/b", 200, 5}})
+	}},
+
 	{"a declared cost of a request that policy lets pass is charged to nobody", func(t *trial) {
 		s := t.serve([]layer{limit(t.limiter(ratetier.Config{OnMissing: ratetier.Allow()}), config{})}, t.route("GET /", cost(20)))
 		s.get("/").is(http.StatusOK, unmeasured...)
