@@ -59,8 +59,8 @@ var identities = []promise{
 			s.get("/", fmt.Sprintf("%s: [2001:db8:0:7:%x::1]:80", peerHeader, i)).left(9 - i)
 		}
 		s.get("/", peerHeader+": [2001:db8:0:8::1]:80").left(9)
-		s.get("/", peerHeader+": [fe80::1%25eth0]:80").left(9)
-		s.get("/", peerHeader+": [fe80::1%25eth1]:80").left(8)
+		s.get("/", peerHeader+": [fe80::1%eth0]:80").left(9)
+		s.get("/", peerHeader+": [fe80::1%eth1]:80").left(8)
 
 		s = t.serve([]layer{limit(t.limiter(ratetier.Config{DefaultTier: "free"}), config{IPv6Prefix: 56})})
 		s.get("/", peerHeader+": [2001:db8:0:7::1]:80").left(9)

@@ -134,9 +134,8 @@ func (s Subject[C, M]) keeps(p promise) error {
 		pattern = func(pattern string) string { return pattern }
 	}
 	t := newTrial(pattern, func(app App[layer]) http.Handler { return s.Handler(s.app(app, pattern)) })
-	defer t.close()
 	t.run(p.test)
-	if err := errors.Join(t.errs...); err != nil {
+	if err := t.err(); err != nil {
 		return fmt.Errorf("broken promise: %s:\n%w", p.text, err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package httplimittest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -60,8 +61,14 @@ func newTrial(pattern func(string) string, handler func(App[layer]) http.Handler
 	}
 }
 
-// run runs the test. An adapter that panics breaks its promise, not the process.
+// run runs the test, and stops its services. An adapter that panics breaks its
+// promise, not the process.
 func (t *trial) run(test func(*trial)) {
+	defer func() {
+		for _, c := range t.closers {
+			c()
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			t.errorf("panic: %v\n%s", p, debug.Stack())
@@ -70,16 +77,17 @@ func (t *trial) run(test func(*trial)) {
 	test(t)
 }
 
-func (t *trial) close() {
-	for _, c := range t.closers {
-		c()
-	}
-}
-
 func (t *trial) errorf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.errs = append(t.errs, fmt.Errorf(format, args...))
+}
+
+// err returns everything that was reported, nil if nothing was.
+func (t *trial) err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(t.errs...)
 }
 
 // layer is one middleware: a limiter, or else the cost of a route.
