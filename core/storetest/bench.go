@@ -103,7 +103,7 @@ func (c *caller) call(ctx context.Context, i int) error {
 		return err
 	}
 	if c.result.Allowed != c.allowed {
-		return fmt.Errorf("take %d is %s", i, describe(&c.result))
+		return fmt.Errorf("take %d is %s", i, describeResult(&c.result))
 	}
 	return nil
 }

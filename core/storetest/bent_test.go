@@ -29,6 +29,8 @@ type bend struct {
 	keep   func(tats []int64) []int64                  // what is written
 	reset  func(s *bent, key ratetier.Key)
 	apply  func(s *bent, r *request, got *result) // all but the reset
+
+	lazy bool // writes only what is not what it read, as it may
 }
 
 // subject returns a subject that has such a store for each case.
@@ -84,6 +86,7 @@ func (s *bent) whole(request *request, result *result) {
 		carried := ratetier.Carry(tats, rates)
 		tats = carried[:rates]
 	}
+	read := slices.Clone(tats)
 	if s.decide != nil {
 		s.decide(request, tats, result)
 	} else {
@@ -91,6 +94,9 @@ func (s *bent) whole(request *request, result *result) {
 	}
 	if s.keep != nil {
 		tats = s.keep(tats)
+	}
+	if s.lazy && slices.Equal(tats, read) {
+		return
 	}
 	if slices.Max(tats) > 0 {
 		s.buckets[key] = tats

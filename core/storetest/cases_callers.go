@@ -31,16 +31,10 @@ var failing = []promise{
 func sharedKeys(t *trial) {
 	stores := []ratetier.Store{t.store}
 	if t.subject.Peer != nil {
-		peer, closePeer, err := open(t.subject.Peer)
-		if err != nil {
-			t.errorf("Peer: %w", err)
+		peer, ok := t.open("Peer", t.subject.Peer)
+		if !ok {
 			return
 		}
-		defer func() {
-			if err := closePeer(); err != nil {
-				t.errorf("Close of the peer: %w", err)
-			}
-		}()
 		stores = append(stores, peer)
 	}
 	for round := range 10 {
@@ -53,7 +47,7 @@ func sharedKeys(t *trial) {
 // they come, the first ten are allowed, each sees the use of those before it, and
 // the others find the bucket empty.
 func (t *trial) takeTogether(stores []ratetier.Store, key ratetier.Key, limits rates) {
-	const callers, room = 200, 10
+	const callers = 200
 	results := make([]ratetier.Result, callers)
 	t.together(callers, func(i int) {
 		request := t.request(take, key, limits, 1)
@@ -69,7 +63,7 @@ func (t *trial) takeTogether(stores []ratetier.Store, key ratetier.Key, limits r
 		request := t.request(take, key, limits, 1)
 		if want := t.expect(&request); got != want {
 			t.errorf("%d at once, each %s: the one in place %d is %s, want %s",
-				callers, t.describe(&request), i+1, describe(&got), describe(&want))
+				callers, describe(&request), i+1, describeResult(&got), describeResult(&want))
 			return
 		}
 	}
@@ -79,14 +73,14 @@ func (t *trial) takeTogether(stores []ratetier.Store, key ratetier.Key, limits r
 // their order does not matter to the sum.
 func (t *trial) chargeTogether(stores []ratetier.Store, key ratetier.Key) {
 	limits := rates{every(second, 1000)}
-	t.run(key, limits, step{0, take, 500, true, cells{500}})
+	t.steps(key, limits, step{0, take, 500, true, cells{500}})
 	t.together(150, func(i int) {
 		mode := []ratetier.Mode{take, charge, refund}[i%3]
 		request := t.request(mode, key, limits, 2)
 		t.apply(stores[i%len(stores)], &request)
 		t.expect(&request)
 	})
-	t.run(key, limits, step{0, take, 0, true, cells{400}})
+	t.steps(key, limits, step{0, take, 0, true, cells{400}})
 }
 
 // ownKeys has each goroutine use a bucket of its own.
@@ -99,7 +93,7 @@ func ownKeys(t *trial) {
 		for range 10 {
 			for _, mode := range []ratetier.Mode{take, take, refund, charge, take} {
 				request := t.request(mode, key, mine, 3)
-				if _, ok := t.ask(&request); !ok {
+				if !t.ask(&request) {
 					return
 				}
 			}
@@ -115,25 +109,26 @@ func reusedMemory(t *trial) {
 	buffer := []byte("freeana")
 	key := ratetier.Key{Tier: unsafe.String(&buffer[0], 4), User: unsafe.String(&buffer[4], 3)}
 	limits := rates{tenPerMinute}
-	t.run(key, limits, step{0, take, 10, true, cells{0}})
+	t.steps(key, limits, step{0, take, 10, true, cells{0}})
 	copy(buffer, "plusbea")
 	limits[0] = gcra.Limit{Interval: int64(minute), Offset: int64(minute)}
 
-	t.run(ana, rates{tenPerMinute}, step{0, take, 1, false, cells{0}})
-	t.run(ratetier.Key{Tier: "plus", User: "bea"}, rates{tenPerMinute}, step{0, take, 0, true, cells{10}})
-	t.run(ana, rates{tenPerMinute}, step{6 * second, take, 1, true, cells{0}})
+	t.steps(ana, rates{tenPerMinute}, step{0, take, 1, false, cells{0}})
+	t.steps(ratetier.Key{Tier: "plus", User: "bea"}, rates{tenPerMinute}, step{0, take, 0, true, cells{10}})
+	t.steps(ana, rates{tenPerMinute}, step{6 * second, take, 1, true, cells{0}})
 
 	request := t.request(take, ana, rates{tenPerMinute}, 1)
 	var first, second ratetier.Result
 	for _, result := range []*ratetier.Result{&first, &second} {
 		if err := t.store.Apply(t.ctx, &request, result); err != nil {
-			t.errorf("%s: %w", t.describe(&request), err)
+			t.errorf("%s: %w", describe(&request), err)
 			return
 		}
 		request = t.request(refund, ana, rates{tenPerMinute}, 5)
 	}
-	if refused := (ratetier.Result{Used: [ratetier.MaxRates]int64{tenPerMinute.Offset}}); first != refused {
-		t.errorf("the result of one request, once another is done: %s, want %s", describe(&first), describe(&refused))
+	refused := ratetier.Result{Used: [ratetier.MaxRates]int64{tenPerMinute.Offset}}
+	if first != refused {
+		t.errorf("the result of one request, once another is done: %s, want %s", describeResult(&first), describeResult(&refused))
 	}
 }
 
@@ -153,19 +148,19 @@ func doneContexts(t *trial) {
 		case err == nil:
 			left = cells{6}
 			if want := t.expect(&request); result != want {
-				t.errorf("%s: %s, want %s", t.describe(&request), describe(&result), describe(&want))
+				t.errorf("%s: %s, want %s", describe(&request), describeResult(&result), describeResult(&want))
 			}
 		case !errors.Is(err, ctx.Err()):
-			t.errorf("%s: error %q, want one that is %q", t.describe(&request), err, ctx.Err())
+			t.errorf("%s: error %q, want one that is %q", describe(&request), err, ctx.Err())
 		}
-		t.run(key, rates{tenPerMinute}, step{0, take, 0, true, left})
+		t.steps(key, rates{tenPerMinute}, step{0, take, 0, true, left})
 	}
 }
 
 func secrets(t *trial) {
 	const tier, name = "t13r", "ana:s3cr3t"
 	key := ratetier.Key{Tier: tier, User: name}
-	t.run(key, rates{tenPerMinute}, step{0, take, 1, true, cells{9}})
+	t.steps(key, rates{tenPerMinute}, step{0, take, 1, true, cells{9}})
 	t.subject.Fail()
 	request := t.request(take, key, rates{tenPerMinute}, 1)
 	for _, err := range []error{
@@ -185,11 +180,11 @@ func secrets(t *trial) {
 }
 
 func degraded(t *trial) {
-	t.run(ana, rates{tenPerMinute}, step{0, take, 1, true, cells{9}})
+	t.steps(ana, rates{tenPerMinute}, step{0, take, 1, true, cells{9}})
 	t.subject.Fail()
 	request := t.request(take, ana, rates{tenPerMinute}, 1)
 	var result ratetier.Result
 	if err := t.store.Apply(t.ctx, &request, &result); err == nil && !result.Degraded {
-		t.errorf("after Fail, %s: neither an error nor degraded", t.describe(&request))
+		t.errorf("after Fail, %s: neither an error nor degraded", describe(&request))
 	}
 }

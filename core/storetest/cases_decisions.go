@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
@@ -33,7 +34,7 @@ var (
 )
 
 func takes(t *trial) {
-	t.run(ana, rates{tenPerMinute},
+	t.steps(ana, rates{tenPerMinute},
 		step{0, take, 3, true, cells{7}},
 		step{0, take, 7, true, cells{0}},
 		step{0, take, 1, false, cells{0}},
@@ -43,12 +44,12 @@ func takes(t *trial) {
 		step{36 * second, take, 1, false, cells{0}},
 		step{2 * minute, take, 10, true, cells{0}},
 	)
-	t.run(user("two"), rates{tenPerMinute, hundredPerDay},
+	t.steps(user("two"), rates{tenPerMinute, hundredPerDay},
 		step{2 * minute, take, 10, true, cells{0, 90}},
 		step{2 * minute, take, 1, false, cells{0, 90}},
 		step{3 * minute, take, 10, true, cells{0, 80}},
 	)
-	t.run(user("four"), rates{every(second, 20), tenPerMinute, every(36*second, 100), hundredPerDay},
+	t.steps(user("four"), rates{every(second, 20), tenPerMinute, every(36*second, 100), hundredPerDay},
 		step{3 * minute, take, 4, true, cells{16, 6, 96, 96}},
 		step{3 * minute, take, 7, false, cells{16, 6, 96, 96}},
 		step{3 * minute, take, 6, true, cells{10, 0, 90, 90}},
@@ -56,7 +57,7 @@ func takes(t *trial) {
 }
 
 func charges(t *trial) {
-	t.run(ana, rates{tenPerMinute},
+	t.steps(ana, rates{tenPerMinute},
 		step{0, charge, 3, true, cells{7}},
 		step{0, charge, 20, true, cells{0}},
 		step{0, charge, 1, true, cells{0}},
@@ -64,7 +65,7 @@ func charges(t *trial) {
 		step{6 * second, take, 1, true, cells{0}}, // it was forgiven, not owed
 		step{6 * second, charge, 0, true, cells{0}},
 	)
-	t.run(user("two"), rates{tenPerMinute, hundredPerDay},
+	t.steps(user("two"), rates{tenPerMinute, hundredPerDay},
 		step{6 * second, charge, 30, true, cells{0, 70}},
 		step{6 * second, charge, 60, true, cells{0, 10}},
 		step{6 * second, take, 1, false, cells{0, 10}},
@@ -72,7 +73,7 @@ func charges(t *trial) {
 }
 
 func refunds(t *trial) {
-	t.run(ana, rates{tenPerMinute},
+	t.steps(ana, rates{tenPerMinute},
 		step{0, take, 8, true, cells{2}},
 		step{0, refund, 3, true, cells{5}},
 		step{0, refund, 0, true, cells{5}},
@@ -82,7 +83,7 @@ func refunds(t *trial) {
 		step{12 * second, take, 10, true, cells{0}},
 		step{12 * second, take, 1, false, cells{0}}, // nothing was saved up
 	)
-	t.run(user("two"), rates{tenPerMinute, hundredPerDay},
+	t.steps(user("two"), rates{tenPerMinute, hundredPerDay},
 		step{12 * second, refund, 5, true, cells{10, 100}},
 		step{12 * second, take, 10, true, cells{0, 90}},
 		step{30 * second, refund, 8, true, cells{10, 98}},
@@ -101,7 +102,7 @@ func intervalsOfZero(t *trial) {
 		}, 1)
 		t.ask(&request)
 	}
-	find := func(left cells) { t.run(ana, rates{tenPerMinute, hundredPerDay}, step{0, take, 0, true, left}) }
+	find := func(left cells) { t.steps(ana, rates{tenPerMinute, hundredPerDay}, step{0, take, 0, true, left}) }
 
 	move(refund, 6*second, 0)
 	find(cells{10, 100})
@@ -118,7 +119,7 @@ func intervalsOfZero(t *trial) {
 }
 
 func refusals(t *trial) {
-	t.run(ana, rates{tenPerMinute},
+	t.steps(ana, rates{tenPerMinute},
 		step{0, take, 8, true, cells{2}},
 		step{0, take, 5, false, cells{2}},
 		step{0, take, 3, false, cells{2}},
@@ -126,10 +127,11 @@ func refusals(t *trial) {
 	)
 
 	// Asking more often than the rate delays nothing.
+	var eager []step
 	for i := range 40 {
-		due, left := i%10 == 0, cells{0}
-		t.run(user("eager"), rates{every(10*second, 1)}, step{time.Duration(i) * second, take, 1, due, left})
+		eager = append(eager, step{time.Duration(i) * second, take, 1, i%10 == 0, cells{0}})
 	}
+	t.steps(user("eager"), rates{every(10*second, 1)}, eager...)
 
 	// What one rate refuses is charged to none, whichever it is.
 	all := rates{every(second, 10), every(minute, 500), every(hour, 100), every(day/1000, 1000)}
@@ -142,16 +144,14 @@ func refusals(t *trial) {
 				limits[i], left[i] = all[from], spent[from]
 			}
 			key := user(string(rune('0'+n)) + string(rune('a'+tight)))
-			t.run(key, limits, step{hour, charge, 10, true, left})
-			for range 21 {
-				t.run(key, limits, step{hour, take, 1, false, left})
-			}
+			t.steps(key, limits, step{hour, take, 10, true, left})
+			t.steps(key, limits, slices.Repeat([]step{{hour, take, 1, false, left}}, 21)...)
 		}
 	}
 }
 
 func peeks(t *trial) {
-	t.run(ana, rates{tenPerMinute},
+	t.steps(ana, rates{tenPerMinute},
 		step{0, take, 0, true, cells{10}},
 		step{0, take, 10, true, cells{0}},
 		step{0, take, 0, true, cells{0}},
@@ -159,7 +159,7 @@ func peeks(t *trial) {
 	)
 
 	// A bucket that was created, though full, would seem used to an earlier time.
-	t.run(user("bea"), rates{tenPerMinute},
+	t.steps(user("bea"), rates{tenPerMinute},
 		step{hour, take, 0, true, cells{10}},
 		step{0, take, 0, true, cells{10}},
 	)
@@ -169,42 +169,38 @@ func peeks(t *trial) {
 	}
 	before := t.buckets()
 	for _, name := range []string{"c", "d", "e", "f"} {
-		t.run(user(name), rates{tenPerMinute}, step{0, take, 0, true, cells{10}})
+		t.steps(user(name), rates{tenPerMinute}, step{0, take, 0, true, cells{10}})
 	}
 	if after := t.buckets(); after != before {
 		t.errorf("%d buckets before peeking at 4 that did not exist, %d after", before, after)
 	}
 }
 
-// precision uses rates of odd and extreme intervals. Since times are whole
-// microseconds, a cell is back at the first of them that is not too early.
+// precision uses odd and extreme intervals. Since times are whole microseconds, a
+// cell is back at the first of them that is not too early.
 func precision(t *trial) {
-	for _, rate := range []ratetier.Rate{
-		{Count: 17, Period: 30 * second, Burst: 17},
-		{Count: 10, Period: 13 * second, Burst: 10},
-		{Count: 3, Period: 10 * second, Burst: 3},
-		{Count: 2, Period: 500 * time.Millisecond, Burst: 40},
-		{Count: 6000, Period: second, Burst: 60_000},
-		{Count: 65_535, Period: second, Burst: 1_000_000},
-		{Count: 900_000, Period: second, Burst: 9_000_000},
-		{Count: 40_000_000, Period: minute, Burst: 10_000_000},
-		{Count: 1_000_000_000, Period: second, Burst: 20_000_000_000},
-		{Count: 7, Period: day, Burst: 7},
-		{Count: 1, Period: 10 * 365 * day, Burst: 1},
-		{Count: 1, Period: gcra.MaxOffset, Burst: 1},
+	for _, limit := range []gcra.Limit{
+		every(1_764_705_883, 17),         // 17 in 30 seconds
+		every(1300*time.Millisecond, 10), // 10 in 13 seconds
+		every(3_333_333_334, 3),          // 3 in 10 seconds
+		every(250*time.Millisecond, 40),  // 2 in half a second
+		every(166_667, 60_000),           // 6000 a second
+		every(15_260, 1_000_000),         // 65535 a second
+		every(1112, 9_000_000),           // 900000 a second
+		every(1500, 10_000_000),          // 40 million a minute
+		every(1, 20_000_000_000),         // a billion a second, the most there is
+		every(12_342_857_142_858, 7),     // 7 a day
+		every(10*365*day, 1),             // 1 in 10 years
+		every(gcra.MaxOffset, 1),         // the least there is
 	} {
-		limit, err := gcra.New(rate.Count, rate.Period, rate.Burst)
-		if err != nil {
-			t.errorf("%v: %w", rate, err)
-			continue
-		}
-		back := (time.Duration(limit.Interval) + time.Microsecond - 1).Truncate(time.Microsecond)
-		t.run(user(fmt.Sprint(rate)), rates{limit},
-			step{0, take, 1, true, cells{rate.Burst - 1}},
-			step{0, take, rate.Burst - 1, true, cells{0}},
+		interval, burst := time.Duration(limit.Interval), limit.Burst()
+		back := (interval + time.Microsecond - 1).Truncate(time.Microsecond)
+		t.steps(user(fmt.Sprint(limit)), rates{limit},
+			step{0, take, 1, true, cells{burst - 1}},
+			step{0, take, burst - 1, true, cells{0}},
 			step{0, take, 1, false, cells{0}},
 			step{back - time.Microsecond, take, 1, false, cells{0}},
-			step{back, take, 1, true, cells{limit.Remaining(limit.Offset-int64(back)) - 1}},
+			step{back, take, 1, true, cells{int64(back/interval) - 1}},
 		)
 	}
 }

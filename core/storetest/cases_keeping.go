@@ -22,11 +22,11 @@ func fullBuckets(t *trial) {
 	full, used := cells{10, 100, 50, 20}, cells{0, 90, 40, 10}
 	others := []ratetier.Key{user("bea"), {Tier: "pro", User: "ana"}, {Tier: "free", User: "ana", Anonymous: true}}
 	for _, key := range others {
-		t.run(key, limits, step{0, take, 10, true, used})
+		t.steps(key, limits, step{0, take, 10, true, used})
 	}
 	for n := 1; n <= ratetier.MaxRates; n++ {
 		t.reset(ana)
-		t.run(ana, limits[:n],
+		t.steps(ana, limits[:n],
 			step{0, take, 0, true, full[:n]},
 			step{0, take, 10, true, used[:n]},
 			step{0, take, 1, false, used[:n]},
@@ -34,15 +34,15 @@ func fullBuckets(t *trial) {
 	}
 	t.reset(ana)
 	t.reset(user("nobody"))
-	t.run(ana, limits, step{0, take, 0, true, full})
-	t.run(user("nobody"), limits, step{0, take, 0, true, full})
+	t.steps(ana, limits, step{0, take, 0, true, full})
+	t.steps(user("nobody"), limits, step{0, take, 0, true, full})
 	for _, key := range others {
-		t.run(key, limits, step{0, take, 1, false, used})
+		t.steps(key, limits, step{0, take, 1, false, used})
 	}
 }
 
 func usedBuckets(t *trial) {
-	t.run(user("one"), rates{every(10*second, 1)},
+	t.steps(user("one"), rates{every(10*second, 1)},
 		step{0, take, 1, true, cells{0}},
 		step{2 * second, take, 1, false, cells{0}},
 		step{5 * second, take, 1, false, cells{0}},
@@ -53,13 +53,13 @@ func usedBuckets(t *trial) {
 	)
 
 	// It is the slowest rate that counts, and what was charged last.
-	t.run(user("two"), rates{every(2*second, 5), every(20*second, 5)},
+	t.steps(user("two"), rates{every(2*second, 5), every(20*second, 5)},
 		step{20 * second, take, 5, true, cells{0, 0}},
 		step{30 * second, take, 1, false, cells{5, 0}},
 		step{40 * second, take, 1, true, cells{4, 0}},
 		step{121 * second, take, 1, true, cells{4, 3}},
 	)
-	t.run(user("later"), rates{tenPerMinute},
+	t.steps(user("later"), rates{tenPerMinute},
 		step{121 * second, take, 1, true, cells{9}},
 		step{125 * second, take, 9, true, cells{0}},
 		step{128 * second, take, 2, false, cells{1}},
@@ -70,14 +70,14 @@ func usedBuckets(t *trial) {
 	)
 
 	// Neither milliseconds nor seconds are rounded down.
-	t.run(user("odd"), rates{every(10*second+500*time.Microsecond, 1)},
+	t.steps(user("odd"), rates{every(10*second+500*time.Microsecond, 1)},
 		step{240 * second, take, 1, true, cells{0}},
 		step{250*second + 300*time.Microsecond, take, 1, false, cells{0}},
 		step{250*second + 500*time.Microsecond, take, 1, true, cells{0}},
 	)
 
 	// A clock set back does not make it old.
-	t.run(user("back"), rates{every(10*second, 1)},
+	t.steps(user("back"), rates{every(10*second, 1)},
 		step{260 * second, take, 1, true, cells{0}},
 		step{200 * second, take, 1, false, cells{0}},
 	)
@@ -122,13 +122,13 @@ func keys(t *trial) {
 	}
 	limits := rates{tenPerMinute}
 	for _, key := range keys {
-		t.run(key, limits, step{0, take, 10, true, cells{0}})
+		t.steps(key, limits, step{0, take, 10, true, cells{0}})
 	}
 	for i, key := range keys {
 		t.reset(key)
-		t.run(key, limits, step{0, take, 0, true, cells{10}})
+		t.steps(key, limits, step{0, take, 0, true, cells{10}})
 		for _, other := range keys[i+1:] {
-			t.run(other, limits, step{0, take, 1, false, cells{0}})
+			t.steps(other, limits, step{0, take, 1, false, cells{0}})
 		}
 	}
 }
@@ -138,24 +138,24 @@ func changedQuotas(t *trial) {
 	onePerHour, onePerSecond := rates{every(hour, 10)}, rates{every(second, 10)}
 
 	// The use is a share of the bucket: 95 of 100 are 95 % of 10.
-	t.run(user("lowered"), hundredPerHour, step{0, take, 95, true, cells{5}})
-	t.run(user("lowered"), tenPerHour,
+	t.steps(user("lowered"), hundredPerHour, step{0, take, 95, true, cells{5}})
+	t.steps(user("lowered"), tenPerHour,
 		step{0, take, 0, true, cells{0}},
 		step{0, take, 1, false, cells{0}},
 		step{3 * minute, take, 1, true, cells{0}},
 	)
 
 	// Who is exhausted stays so, and is back as soon as the new rate allows.
-	t.run(user("raised"), tenPerHour, step{3 * minute, take, 10, true, cells{0}})
-	t.run(user("raised"), hundredPerHour,
+	t.steps(user("raised"), tenPerHour, step{3 * minute, take, 10, true, cells{0}})
+	t.steps(user("raised"), hundredPerHour,
 		step{3 * minute, take, 1, false, cells{0}},
 		step{3*minute + 36*second, take, 1, true, cells{0}},
 		step{3*minute + 36*second, take, 1, false, cells{0}},
 	)
 
 	// Years of one rate are no more than a full bucket of the next.
-	t.run(user("repriced"), onePerHour, step{hour, take, 10, true, cells{0}})
-	t.run(user("repriced"), onePerSecond,
+	t.steps(user("repriced"), onePerHour, step{hour, take, 10, true, cells{0}})
+	t.steps(user("repriced"), onePerSecond,
 		step{90 * minute, take, 1, false, cells{0}},
 		step{90*minute + second, take, 1, true, cells{0}},
 		step{90*minute + second, take, 1, false, cells{0}},
@@ -169,8 +169,8 @@ func changedQuotas(t *trial) {
 		{"peeked at", step{2 * hour, take, 0, true, cells{0}}},
 		{"refunded", step{2 * hour, refund, 1, true, cells{1}}},
 	} {
-		t.run(user(change.name), onePerHour, step{2 * hour, take, 10, true, cells{0}})
-		t.run(user(change.name), onePerSecond, change.step,
+		t.steps(user(change.name), onePerHour, step{2 * hour, take, 10, true, cells{0}})
+		t.steps(user(change.name), onePerSecond, change.step,
 			step{2*hour + 5*second, take, 0, true, cells{5 + change.step.left[0]}})
 	}
 }
@@ -182,9 +182,9 @@ func clocksSetBack(t *trial) {
 		now := time.Duration(i+1) * second
 		steps = append(steps, step{now, take, 1, true, cells{0}}, step{now, take, 1, false, cells{0}})
 	}
-	t.run(ana, rates{every(second, 10)}, steps...)
+	t.steps(ana, rates{every(second, 10)}, steps...)
 
-	t.run(user("two"), rates{every(second, 10), hundredPerDay},
+	t.steps(user("two"), rates{every(second, 10), hundredPerDay},
 		step{2 * hour, take, 10, true, cells{0, 90}},
 		step{hour, take, 1, false, cells{0, 85}},
 		step{hour + second, take, 1, true, cells{0, 84}},
@@ -192,8 +192,8 @@ func clocksSetBack(t *trial) {
 	)
 
 	// A lowered quota lets as much time pass.
-	t.run(user("lowered"), rates{hundredPerDay}, step{3 * hour, take, 100, true, cells{0}})
-	t.run(user("lowered"), rates{tenPerMinute},
+	t.steps(user("lowered"), rates{hundredPerDay}, step{3 * hour, take, 100, true, cells{0}})
+	t.steps(user("lowered"), rates{tenPerMinute},
 		step{3 * hour, take, 1, false, cells{0}},
 		step{3*hour + 30*second, take, 6, false, cells{5}},
 		step{3*hour + 60*second, take, 10, true, cells{0}},
@@ -203,28 +203,28 @@ func clocksSetBack(t *trial) {
 func changedRates(t *trial) {
 	limits := rates{tenPerMinute, hundredPerDay, every(36*second, 100), every(second, 60)}
 
-	t.run(user("more"), limits[:1],
+	t.steps(user("more"), limits[:1],
 		step{0, take, 7, true, cells{3}}) // 42 s
-	t.run(user("more"), limits[:2],
+	t.steps(user("more"), limits[:2],
 		step{0, take, 4, false, cells{3, 99}},
 		step{0, take, 3, true, cells{0, 96}}) // 60 s and 2634 s
-	t.run(user("more"), limits,
+	t.steps(user("more"), limits,
 		step{0, take, 1, false, cells{0, 96, 26, 0}}) // each as much as it can of 2634 s
 
-	t.run(user("fewer"), limits,
+	t.steps(user("fewer"), limits,
 		step{0, take, 1, true, cells{9, 99, 99, 59}}) // 864 s is the highest
-	t.run(user("fewer"), limits[1:],
+	t.steps(user("fewer"), limits[1:],
 		step{0, charge, 1, true, cells{98, 75, 0}}) // 1728 s
-	t.run(user("fewer"), limits[2:],
+	t.steps(user("fewer"), limits[2:],
 		step{0, charge, 1, true, cells{51, 0}}) // 1764 s
-	t.run(user("fewer"), limits[:1],
+	t.steps(user("fewer"), limits[:1],
 		step{0, take, 1, false, cells{0}},
 		step{6 * second, take, 1, true, cells{0}},
 	)
 
 	// Full is full in any number.
-	t.run(user("full"), limits[:2], step{minute, take, 1, true, cells{9, 99}})
-	t.run(user("full"), limits[:3], step{minute + 864*second, take, 10, true, cells{0, 90, 90}})
+	t.steps(user("full"), limits[:2], step{minute, take, 1, true, cells{9, 99}})
+	t.steps(user("full"), limits[:3], step{minute + 864*second, take, 10, true, cells{0, 90, 90}})
 	t.reset(user("full"))
-	t.run(user("full"), limits[:1], step{minute + 864*second, take, 10, true, cells{0}})
+	t.steps(user("full"), limits[:1], step{minute + 864*second, take, 10, true, cells{0}})
 }

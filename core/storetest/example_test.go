@@ -30,8 +30,8 @@ func Example() {
 	fmt.Println(storetest.Check(context.Background(), subject))
 	// Output:
 	// broken promise: What it is kept under is all three fields of the Key, never confused:
-	// 0s after the start, take 10 of 6s per cell and 1m0s in all for tier "a:b", user "c": refused and used [1m0s 0s 0s 0s], want allowed and used [1m0s 0s 0s 0s]
-	// 0s after the start, take 10 of 6s per cell and 1m0s in all for tier "1", user "a:b": refused and used [1m0s 0s 0s 0s], want allowed and used [1m0s 0s 0s 0s]
-	// 0s after the start, take 1 of 6s per cell and 1m0s in all for tier "a:b", user "c": allowed and used [6s 0s 0s 0s], want refused and used [1m0s 0s 0s 0s]
-	// 0s after the start, take 1 of 6s per cell and 1m0s in all for tier "1", user "a:b": allowed and used [6s 0s 0s 0s], want refused and used [1m0s 0s 0s 0s]
+	// 0s after the start, take 10 of 6s per cell and 1m0s in all for tier "a:b", user "c": refused with [0] left, want allowed with [0] left
+	// 0s after the start, take 10 of 6s per cell and 1m0s in all for tier "1", user "a:b": refused with [0] left, want allowed with [0] left
+	// 0s after the start, take 1 of 6s per cell and 1m0s in all for tier "a:b", user "c": allowed with [9] left, want refused with [0] left
+	// 0s after the start, take 1 of 6s per cell and 1m0s in all for tier "1", user "a:b": allowed with [9] left, want refused with [0] left
 }

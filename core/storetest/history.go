@@ -54,7 +54,7 @@ func (h *history) run(steps int) {
 			h.reset(h.keys[i])
 		}
 		request := h.next(i)
-		if _, ok := h.ask(&request); !ok {
+		if !h.ask(&request) {
 			return
 		}
 	}

@@ -374,6 +374,10 @@ var mutants = map[string]map[string]subject{
 		}),
 	},
 	"Apply is the whole decision": {
+		"is always degraded": deciding(func(r *request, tats []int64, got *result) {
+			r.Apply(tats, got)
+			got.Degraded = true
+		}),
 		"grants one more after an hour": deciding(func(r *request, tats []int64, got *result) {
 			if tats[0] > 0 && r.Now-tats[0] > int64(time.Hour) && r.Mode == ratetier.ModeTake && r.Cost > 0 {
 				peek := *r
@@ -387,7 +391,8 @@ var mutants = map[string]map[string]subject{
 }
 
 func TestAStoreWithPartsToBreakKeepsItsPromises(t *testing.T) {
-	storetest.Run(t, bend{}.subject())
+	t.Run("writes always", func(t *testing.T) { storetest.Run(t, bend{}.subject()) })
+	t.Run("writes what changed", func(t *testing.T) { storetest.Run(t, bend{lazy: true}.subject()) })
 }
 
 func TestBrokenStoresAreCaught(t *testing.T) {

@@ -100,8 +100,7 @@ func (s Subject) promises() []promise {
 // keeps returns an error if the subject breaks the promise.
 func (s Subject) keeps(ctx context.Context, p promise) error {
 	t := &trial{ctx: ctx, subject: s, model: Reference()}
-	t.test(p.test)
-	if err := errors.Join(t.errs...); err != nil {
+	if err := t.test(p.test); err != nil {
 		return fmt.Errorf("broken promise: %s:\n%w", p.text, err)
 	}
 	return nil

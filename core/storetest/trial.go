@@ -2,15 +2,14 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
-	"github.com/ratetier/ratetier/core/gcra"
 )
 
 // start is when each case begins. As in real life, it takes more bits in
@@ -30,25 +29,49 @@ type trial struct {
 	store   ratetier.Store
 	model   ratetier.Store // knows what the store has to answer
 	now     time.Time
+	closers []func()
 
-	mu   sync.Mutex // tests report from many goroutines
-	errs []error
+	mu     sync.Mutex // tests report from many goroutines
+	errs   []error
+	untold int
 }
 
-// test runs the test with a new store.
-func (t *trial) test(test func(*trial)) {
+// test runs the test with a new store, and returns what went wrong.
+func (t *trial) test(test func(*trial)) error {
+	t.run(test)
+	for _, c := range slices.Backward(t.closers) {
+		c()
+	}
+	if t.untold > 0 {
+		t.errs = append(t.errs, fmt.Errorf("and %d more", t.untold))
+	}
+	return errors.Join(t.errs...)
+}
+
+func (t *trial) run(test func(*trial)) {
 	defer t.caught()
-	store, closeStore, err := open(t.subject.New)
-	if err != nil {
-		t.errorf("New: %w", err)
+	store, ok := t.open("New", t.subject.New)
+	if !ok {
 		return
 	}
 	t.store = store
 	t.setTime(start)
 	test(t)
-	if err := closeStore(); err != nil {
-		t.errorf("Close: %w", err)
+}
+
+// open returns a store that is closed after the test.
+func (t *trial) open(name string, from func() (ratetier.Store, error)) (ratetier.Store, bool) {
+	store, closeStore, err := open(from)
+	if err != nil {
+		t.errorf("%s: %w", name, err)
+		return nil, false
 	}
+	t.closers = append(t.closers, func() {
+		if err := closeStore(); err != nil {
+			t.errorf("closing what %s returned: %w", name, err)
+		}
+	})
+	return store, true
 }
 
 // caught makes a panic an error: it breaks the promise, not the process.
@@ -58,9 +81,15 @@ func (t *trial) caught() {
 	}
 }
 
+// errorf adds an error, or counts it where there are enough to see what is wrong.
 func (t *trial) errorf(format string, args ...any) {
+	const enough = 10
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.errs) == enough {
+		t.untold++
+		return
+	}
 	t.errs = append(t.errs, fmt.Errorf(format, args...))
 }
 
@@ -79,91 +108,28 @@ func (t *trial) at(d time.Duration) {
 	}
 }
 
-// What a step does.
-const (
-	take   = ratetier.ModeTake
-	charge = ratetier.ModeCharge
-	refund = ratetier.ModeRefund
-)
-
-// step is one request and its outcome.
-type step struct {
-	at      time.Duration // since the start
-	mode    ratetier.Mode
-	cost    int64
-	allowed bool
-	left    cells
-}
-
-// cells is how many whole cells are left of each rate.
-type cells []int64
-
-// rates are the rates of a request.
-type rates []gcra.Limit
-
-// every is the rate of one cell per interval, with room for burst.
-func every(interval time.Duration, burst int64) gcra.Limit {
-	return gcra.Limit{Interval: int64(interval), Offset: int64(interval) * burst}
-}
-
-// user is the key of a user of a tier named free.
-func user(name string) ratetier.Key { return ratetier.Key{Tier: "free", User: name} }
-
-// ana is whose bucket it is where that does not matter.
-var ana = user("ana")
-
-// run takes the steps, up to the first that goes wrong.
-func (t *trial) run(key ratetier.Key, limits rates, steps ...step) {
-	for _, s := range steps {
-		if d := t.now.Sub(start); s.at != d {
-			t.at(s.at)
-		}
-		if !t.step(key, limits, s) {
-			return
-		}
-	}
-}
-
-// step takes one step now, and returns false if it goes wrong.
-func (t *trial) step(key ratetier.Key, limits rates, s step) bool {
-	request := t.request(s.mode, key, limits, s.cost)
-	result, ok := t.ask(&request)
-	if !ok {
-		return false
-	}
-	left := make(cells, len(limits))
-	for i, limit := range limits {
-		left[i] = limit.Remaining(result.Used[i])
-	}
-	if result.Allowed != s.allowed || !slices.Equal(left, s.left) {
-		t.errorf("%s: %s with %v left, want %s with %v left", t.describe(&request), verdict(result.Allowed), left, verdict(s.allowed), s.left)
-		return false
-	}
-	return true
-}
-
 func (t *trial) request(mode ratetier.Mode, key ratetier.Key, limits rates, cost int64) ratetier.Request {
 	return ratetier.Request{Mode: mode, Key: key, Limits: limits, Cost: cost, Now: t.now.UnixNano()}
 }
 
-// ask has the store answer the request, and returns false if that is not what the
-// model answers.
-func (t *trial) ask(request *ratetier.Request) (ratetier.Result, bool) {
+// ask has the store answer the request, and returns false if that goes wrong.
+func (t *trial) ask(request *ratetier.Request) bool {
 	got, ok := t.apply(t.store, request)
-	if !ok {
-		return got, false
+	return ok && t.judge(request, got, t.expect(request))
+}
+
+// judge returns whether the result is, to the nanosecond, the one wanted.
+func (t *trial) judge(request *ratetier.Request, got, want ratetier.Result) bool {
+	if got != want {
+		t.errorf("%s: %s, want %s", describe(request), describeResult(&got), describeResult(&want))
 	}
-	if want := t.expect(request); got != want {
-		t.errorf("%s: %s, want %s", t.describe(request), describe(&got), describe(&want))
-		return got, false
-	}
-	return got, true
+	return got == want
 }
 
 // apply applies the request to a store, and returns false if that fails.
 func (t *trial) apply(store ratetier.Store, request *ratetier.Request) (result ratetier.Result, ok bool) {
 	if err := store.Apply(t.ctx, request, &result); err != nil {
-		t.errorf("%s: %w", t.describe(request), err)
+		t.errorf("%s: %w", describe(request), err)
 		return result, false
 	}
 	return result, true
@@ -205,44 +171,4 @@ func (t *trial) together(n int, f func(i int)) {
 		})
 	}
 	done.Wait()
-}
-
-func (t *trial) describe(r *ratetier.Request) string {
-	return fmt.Sprintf("%v after the start, %v %d of %s for %s",
-		time.Duration(r.Now-start.UnixNano()), r.Mode, r.Cost, describeLimits(r.Limits), describeKey(r.Key))
-}
-
-func describe(r *ratetier.Result) string {
-	used := make([]time.Duration, len(r.Used))
-	for i := range used {
-		used[i] = time.Duration(r.Used[i])
-	}
-	text := fmt.Sprintf("%s and used %v", verdict(r.Allowed), used)
-	if r.Degraded {
-		text += ", degraded"
-	}
-	return text
-}
-
-func verdict(allowed bool) string {
-	if allowed {
-		return "allowed"
-	}
-	return "refused"
-}
-
-func describeLimits(limits []gcra.Limit) string {
-	texts := make([]string, len(limits))
-	for i, limit := range limits {
-		texts[i] = fmt.Sprintf("%v per cell and %v in all", time.Duration(limit.Interval), time.Duration(limit.Offset))
-	}
-	return strings.Join(texts, ", ")
-}
-
-func describeKey(key ratetier.Key) string {
-	text := fmt.Sprintf("tier %q, user %.40q", key.Tier, key.User)
-	if key.Anonymous {
-		text += ", anonymous"
-	}
-	return text
 }
