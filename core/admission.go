@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ratetier/ratetier/core/gcra"
 )
@@ -25,6 +26,7 @@ type Admission struct {
 	op       operation // as the store left it
 	decision Decision
 	charged  int64 // cells in the bucket on account of this request
+	since    int64 // when the first of them were charged, in the limiter's time
 	settled  bool
 }
 
@@ -47,7 +49,9 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *Admission) {
 	for a, _ := FromContext(ctx); a != nil; a = a.outer {
 		if a.is(l, request.Identity) {
-			a.Revise(ctx, max(request.Cost, a.Decision().Cost))
+			if request.Cost < 0 || request.Cost > a.Decision().Cost {
+				a.Revise(ctx, request.Cost)
+			}
 			return ctx, a
 		}
 	}
@@ -160,12 +164,16 @@ func (a *Admission) takeMore(ctx context.Context, more int64) {
 	a.decision = d
 }
 
-// Settle makes the request cost what the work turned out to cost: it charges or
-// refunds the difference to what was charged on admission, in one atomic step,
-// as if the actual cost had been charged then. What has refilled since is not given
-// back again, and what has refilled past the actual cost is not charged again. More
+// Settle makes the request cost what the work turned out to cost: in one atomic step,
+// it charges the difference to what was charged on admission, or gives it back. More
 // than the bucket holds is forgiven. After a change of the quota the difference keeps
 // the time it stood for.
+//
+// What is given back is what the bucket, had nobody else used it, would still lack: not
+// what has refilled by itself in the meantime, which may be spent already. So a
+// client that reserves too much, however often and however late it settles, never gets
+// more than one that was charged the actual costs from the start. Of a reservation held
+// for longer than it takes to refill, nothing is given back.
 //
 // It also goes through when ctx is canceled, as it is when the client has gone. A
 // request that was charged nothing (unlimited, let through by policy, refused) has
@@ -193,11 +201,11 @@ func (a *Admission) take(ctx context.Context) {
 	a.op, a.decision, a.charged = operation{}, Decision{}, 0
 	a.limiter.decide(ctx, ModeTake, &a.check, &a.op, &a.decision)
 	if a.decision.Outcome == OutcomeAllowed {
-		a.charged = a.check.Cost
+		a.charged, a.since = a.check.Cost, a.op.request.Now
 	}
 }
 
-// move charges or refunds the difference between what was charged and the cost.
+// move charges or gives back the difference between what was charged and the cost.
 func (a *Admission) move(ctx context.Context, cost int64) error {
 	charged := a.charged
 	a.charged = cost
@@ -213,17 +221,16 @@ func (a *Admission) move(ctx context.Context, cost int64) error {
 	check.Cost = max(cost, charged) - min(cost, charged)
 	d := Decision{Cost: check.Cost, Tier: was.name, tier: now}
 
-	// How much time the difference still stands for is another number for each
-	// rate, so it is spelled as the interval of a single cell.
+	// How much time the difference stands for is another number for each rate, so it is
+	// spelled as the interval of a single cell.
 	var op operation
-	op.request = Request{Mode: ModeRefund, Key: a.op.request.Key, Cost: 1, Now: l.time.now()}
-	if cost > charged {
-		op.request.Mode = ModeCharge
+	op.request = Request{Mode: ModeCharge, Key: a.op.request.Key, Cost: 1, Now: l.time.now()}
+	if cost < charged {
+		op.request.Mode = ModeRefund
 	}
-	ago := op.request.Now - a.op.request.Now
 	due := false
 	for i, limit := range was.limits {
-		interval := difference(limit, a.op.result.Used[i], charged, cost, ago)
+		interval := difference(limit, charged, cost, op.request.Now-a.since)
 		op.request.Limits = append(op.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
 		due = due || interval > 0
 	}
@@ -239,17 +246,16 @@ func (a *Admission) move(ctx context.Context, cost int64) error {
 	return nil
 }
 
-// difference returns how many nanoseconds of a bucket's use are still owed to
-// having charged one cost instead of the other, a time ago that left it used that
-// far. It is whole cells, rounded against the caller, who thus gains nothing by
-// settling late.
-func difference(limit gcra.Limit, used, charged, cost, ago int64) int64 {
-	before := max(0, used-ago)
-	if cost < charged {
-		after := max(0, limit.Refund(used, charged-cost)-ago)
-		return (before - after) / limit.Interval * limit.Interval
+// difference returns how many nanoseconds of a bucket's use to charge, or to give back,
+// so that one cost takes the place of another that was charged some time ago.
+func difference(limit gcra.Limit, charged, cost, ago int64) int64 {
+	if cost > charged {
+		return limit.Charge(0, cost-charged)
 	}
-	more := limit.Interval * min(cost-charged, limit.Burst()) // no bucket holds more
-	after := max(0, used+more-ago)
-	return (after - before + limit.Interval - 1) / limit.Interval * limit.Interval
+	before := max(0, limit.Charge(0, charged)-ago)
+	after := max(0, limit.Charge(0, cost)-ago)
+	// A part of a microsecond is left out: what is shared through Redis is whole ones,
+	// as long as the intervals are.
+	const microsecond = int64(time.Microsecond)
+	return (before - after) / microsecond * microsecond
 }
