@@ -38,7 +38,7 @@ func sharedKeys(t *trial) {
 		stores = append(stores, peer)
 	}
 	for round := range 10 {
-		t.takeTogether(stores, user("taker"+string(rune('0'+round))), rates{tenPerMinute, hundredPerDay}[:1+round%2])
+		t.takeTogether(stores, user(fmt.Sprint("taker", round)), rates{tenPerMinute, hundredPerDay}[:1+round%2])
 	}
 	t.chargeTogether(stores, user("spender"))
 }
@@ -88,7 +88,7 @@ func ownKeys(t *trial) {
 	limits := rates{tenPerMinute, hundredPerDay, every(36*second, 100), every(second, 60)}
 	shared := user("shared")
 	t.together(16, func(i int) {
-		key := user("ana" + string(rune('a'+i)))
+		key := user(fmt.Sprint("ana", i))
 		mine := limits[:1+i%len(limits)]
 		for range 10 {
 			for _, mode := range []ratetier.Mode{take, take, refund, charge, take} {

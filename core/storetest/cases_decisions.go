@@ -95,10 +95,10 @@ func refunds(t *trial) {
 // intervalsOfZero spells what time to charge as a cell of that length, as
 // [ratetier.Admission.Settle] does.
 func intervalsOfZero(t *trial) {
-	move := func(mode ratetier.Mode, first, second time.Duration) {
+	move := func(mode ratetier.Mode, perMinute, perDay time.Duration) {
 		request := t.request(mode, ana, rates{
-			{Interval: int64(first), Offset: tenPerMinute.Offset},
-			{Interval: int64(second), Offset: hundredPerDay.Offset},
+			{Interval: int64(perMinute), Offset: tenPerMinute.Offset},
+			{Interval: int64(perDay), Offset: hundredPerDay.Offset},
 		}, 1)
 		t.ask(&request)
 	}
@@ -143,7 +143,7 @@ func refusals(t *trial) {
 				from := (i + n - tight) % n
 				limits[i], left[i] = all[from], spent[from]
 			}
-			key := user(string(rune('0'+n)) + string(rune('a'+tight)))
+			key := user(fmt.Sprintf("%d rates, %d before the tight one", n, tight))
 			t.steps(key, limits, step{hour, take, 10, true, left})
 			t.steps(key, limits, slices.Repeat([]step{{hour, take, 1, false, left}}, 21)...)
 		}

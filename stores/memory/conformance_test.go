@@ -26,6 +26,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func BenchmarkApply(b *testing.B) {
+	storetest.Bench(b, storetest.Subject{New: func() (ratetier.Store, error) { return memorystore.New(), nil }})
+}
+
 // floodAndEbb has users come who each use a nanosecond of a bucket, and go.
 func floodAndEbb(t *testing.T, store *memorystore.Store, now time.Time, users int) {
 	t.Helper()
