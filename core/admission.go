@@ -89,6 +89,14 @@ func (c *admissionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Format keeps the user out of every verb of fmt.
+func (c *admissionContext) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "%v.WithAdmission", c.Context)
+}
+
+// Format keeps the user out of every verb of fmt.
+func (a *Admission) Format(f fmt.State, _ rune) { redacted(f, "Admission", a.Decision().Tier) }
+
 // Outer returns the admission of the limiter that the request passed before this
 // one, nil if this is the first.
 func (a *Admission) Outer() *Admission { return a.outer }

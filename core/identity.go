@@ -14,12 +14,12 @@ var ErrNoIdentity = errors.New("ratetier: no identity")
 
 // Identity says who is asking, and on which plan.
 //
-// Printing an Identity, or logging it with slog, shows the tier and never the
-// user, which may be an API key. Read the fields to have it in clear.
+// Printing an Identity, logging it with slog or marshaling it shows the tier and never
+// the user, which may be an API key. Read the field to have it in clear.
 type Identity struct {
 	// User names the one whose bucket it is: an API key, a user or account id.
 	// Any non-empty string will do. An empty one is [ErrNoIdentity].
-	User string
+	User string `json:"-"`
 
 	// Tier names the plan, a key of [Tiers]. What is not in the table follows
 	// [Config.OnUnknownTier]; it is never unlimited by accident.
@@ -58,7 +58,7 @@ func (id Identity) LogValue() slog.Value {
 // Like [Identity], it shows its user only to code that reads the field.
 type Key struct {
 	Tier      string // a configured tier
-	User      string // who, or the address of an unidentified caller
+	User      string `json:"-"` // who, or the address of an unidentified caller
 	Anonymous bool   // whether User is an address
 }
 
@@ -71,5 +71,5 @@ func (k Key) LogValue() slog.Value {
 }
 
 func redacted(f fmt.State, name, tier string) {
-	fmt.Fprintf(f, "%s{User:REDACTED Tier:%q}", name, tier)
+	_, _ = fmt.Fprintf(f, "%s{User:REDACTED Tier:%q}", name, tier)
 }
