@@ -1,0 +1,61 @@
+//go:build !race
+
+package ratetier_test
+
+import (
+	"context"
+	"testing"
+
+	ratetier "github.com/ratetier/ratetier/core"
+)
+
+// oneBucket is a store that allocates nothing.
+type oneBucket struct{ tats [ratetier.MaxRates]int64 }
+
+func (s *oneBucket) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
+	request.Apply(s.tats[:], result)
+	return nil
+}
+
+func (s *oneBucket) Reset(context.Context, ratetier.Key) error { return nil }
+
+func TestACheckAllocatesNothing(t *testing.T) {
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: new(oneBucket),
+		Tiers: ratetier.Tiers{
+			"one":  ratetier.PerSecond(10),
+			"four": ratetier.PerSecond(10).And(ratetier.PerMinute(20)).And(ratetier.PerHour(30)).And(ratetier.PerDay(40)),
+		},
+		DefaultTier: "one",
+	}))
+	for name, id := range map[string]ratetier.Identity{
+		"one rate": user("ana", "one"), "four rates": user("ana", "four"), "unknown tier": user("ana", "gold"), "nobody": {},
+	} {
+		allowed, refused := 0, 0
+		if n := testing.AllocsPerRun(1000, func() {
+			if limiter.Take(context.Background(), id, 1).Allowed {
+				allowed++
+			} else {
+				refused++
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+		if refused == 0 {
+			t.Errorf("%s: %d were allowed, and none refused", name, allowed)
+		}
+	}
+}
+
+func BenchmarkLimiter(b *testing.B) {
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: new(oneBucket),
+		Tiers: ratetier.Tiers{"free": ratetier.PerSecond(1000)},
+	}))
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := limiter.Take(context.Background(), ana, 1); !d.Measured() {
+			b.Fatal(d.Outcome)
+		}
+	}
+}
