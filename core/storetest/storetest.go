@@ -52,7 +52,8 @@ type Subject struct {
 
 	// SetTime sets whatever the store goes by other than Request.Now: the clock of
 	// a server, of the expiry of its keys, of a cache. It is called at the start
-	// of each case and whenever the time changes.
+	// of each case and whenever the time changes. What can only go forward, as keys
+	// that expire, may stay where it is when the time goes back.
 	SetTime func(now time.Time)
 
 	// Collect has the store forget what it may forget, where it does so now and
@@ -62,7 +63,8 @@ type Subject struct {
 	// Buckets returns how many buckets the store holds.
 	Buckets func() (int, error)
 
-	// Fail has the store fail from now on, as by stopping its server.
+	// Fail has the store fail from now on, as by stopping its server, which New then
+	// starts again.
 	Fail func()
 }
 
