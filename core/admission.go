@@ -23,7 +23,6 @@ type Admission struct {
 
 	mu       sync.Mutex
 	check    Check
-	op       operation // as the store left it
 	decision Decision
 	charged  int64 // cells in the bucket on account of this request
 	since    int64 // when the first of them were charged, in the limiter's time
@@ -34,20 +33,22 @@ type Admission struct {
 // returns the admission, and a context that carries it for [FromContext]. Admit
 // returns an admission for a refused request too, with nothing charged.
 func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *Admission) {
-	carrier := &admissionContext{Context: ctx}
-	a := &carrier.admission
-	a.limiter = l
-	a.outer, _ = FromContext(ctx)
-	a.check = request
-	a.take(ctx)
-	return carrier, a
+	outer, _ := FromContext(ctx)
+	return l.admit(ctx, outer, &request)
+}
+
+func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check) (context.Context, *Admission) {
+	carrier := &admissionContext{Context: ctx, admission: Admission{limiter: l, outer: outer, check: *request}}
+	carrier.admission.take(ctx)
+	return carrier, &carrier.admission
 }
 
 // Enter is [Limiter.Admit] for adapters, which may be mounted more than once: where the
 // request has passed this limiter before, for the same caller, that admission is
 // revised to the higher of the two costs. A request is charged to a bucket once.
 func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *Admission) {
-	for a, _ := FromContext(ctx); a != nil; a = a.outer {
+	outer, _ := FromContext(ctx)
+	for a := outer; a != nil; a = a.outer {
 		if a.is(l, request.Identity) {
 			if request.Cost < 0 || request.Cost > a.Decision().Cost {
 				a.Revise(ctx, request.Cost)
@@ -55,7 +56,7 @@ func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *A
 			return ctx, a
 		}
 	}
-	return l.Admit(ctx, request)
+	return l.admit(ctx, outer, &request)
 }
 
 // Leave gives back what all limiters that the request has passed charged for it: a
@@ -132,7 +133,7 @@ func (a *Admission) Take(ctx context.Context, cost int64) (d Decision) {
 	check := a.check
 	a.mu.Unlock()
 	check.Cost = cost
-	a.limiter.decideNow(ctx, ModeTake, &check, &d)
+	a.limiter.decide(ctx, ModeTake, &check, &d)
 	return d
 }
 
@@ -148,25 +149,33 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 	}
 	a.check.Cost = cost
 	if a.charged == 0 || cost < a.charged || cost > a.decision.tier.burst {
-		_ = a.move(ctx, 0) // an error leaves the request charged for more, never for less
+		_ = a.move(ctx, 0, nil) // an error leaves the request charged for more, never for less
 		a.take(ctx)
-		return a.decision
+	} else {
+		a.takeMore(ctx, cost-a.charged)
 	}
-	a.takeMore(ctx, cost-a.charged)
 	return a.decision
+}
+
+// take decides the check anew, with nothing charged so far.
+func (a *Admission) take(ctx context.Context) {
+	a.decision, a.charged = Decision{}, 0
+	a.since = a.limiter.decide(ctx, ModeTake, &a.check, &a.decision)
+	if a.decision.Outcome == OutcomeAllowed {
+		a.charged = a.check.Cost
+	}
 }
 
 // takeMore charges more to a request that has been charged before.
 func (a *Admission) takeMore(ctx context.Context, more int64) {
-	var op operation
 	var d Decision
-	request := a.check
-	request.Cost = more
-	a.limiter.decide(ctx, ModeTake, &request, &op, &d)
+	check := a.check
+	check.Cost = more
+	a.limiter.decide(ctx, ModeTake, &check, &d)
 	if d.Outcome == OutcomeAllowed {
-		a.op, a.charged = op, a.charged+more
-	} else if err := a.move(ctx, 0); err == nil && d.Measured() {
-		d.measure(&a.op.result.Used)
+		a.charged += more
+	} else {
+		_ = a.move(ctx, 0, &d) // as above
 	}
 	d.Cost = a.check.Cost
 	a.decision = d
@@ -201,20 +210,12 @@ func (a *Admission) Settle(ctx context.Context, actual int64) error {
 	if a.charged == 0 {
 		return nil
 	}
-	return a.move(ctx, actual)
+	return a.move(ctx, actual, nil)
 }
 
-// take decides the check anew, with nothing charged so far.
-func (a *Admission) take(ctx context.Context) {
-	a.op, a.decision, a.charged = operation{}, Decision{}, 0
-	a.limiter.decide(ctx, ModeTake, &a.check, &a.op, &a.decision)
-	if a.decision.Outcome == OutcomeAllowed {
-		a.charged, a.since = a.check.Cost, a.op.request.Now
-	}
-}
-
-// move charges or gives back the difference between what was charged and the cost.
-func (a *Admission) move(ctx context.Context, cost int64) error {
+// move charges or gives back the difference between what was charged and the cost. The
+// decision, if there is one, is told what is left then.
+func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error {
 	charged := a.charged
 	a.charged = cost
 	if charged == cost {
@@ -232,7 +233,7 @@ func (a *Admission) move(ctx context.Context, cost int64) error {
 	// How much time the difference stands for is another number for each rate, so it is
 	// spelled as the interval of a single cell.
 	var op operation
-	op.request = Request{Mode: ModeCharge, Key: a.op.request.Key, Cost: 1, Now: l.time.now()}
+	op.request = Request{Mode: ModeCharge, Key: check.Identity.key(was.name), Cost: 1, Now: l.time.now()}
 	if cost < charged {
 		op.request.Mode = ModeRefund
 	}
@@ -250,7 +251,9 @@ func (a *Admission) move(ctx context.Context, cost int64) error {
 	if d.Outcome != OutcomeAllowed {
 		return d.Err
 	}
-	a.op = op
+	if told != nil && told.Measured() {
+		told.measure(&op.result.Used)
+	}
 	return nil
 }
 

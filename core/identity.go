@@ -44,6 +44,11 @@ func Unidentified(address string, err error) Identity {
 	return Identity{User: address, unidentified: err}
 }
 
+// key returns the key of the identity's bucket in a tier.
+func (id *Identity) key(tier string) Key {
+	return Key{Tier: tier, User: id.User, Anonymous: id.unidentified != nil || id.User == ""}
+}
+
 // Format keeps the user out of every verb of fmt.
 func (id Identity) Format(f fmt.State, _ rune) { redacted(f, "Identity", id.Tier) }
 

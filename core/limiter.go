@@ -132,7 +132,7 @@ func Must(limiter *Limiter, err error) *Limiter {
 // Take does not wait for the bucket to fill. It waits for the store, no longer than
 // ctx and the store's own time limit allow.
 func (l *Limiter) Take(ctx context.Context, identity Identity, cost int64) (d Decision) {
-	l.decideNow(ctx, ModeTake, &Check{Identity: identity, Cost: cost}, &d)
+	l.decide(ctx, ModeTake, &Check{Identity: identity, Cost: cost}, &d)
 	return d
 }
 
@@ -145,7 +145,7 @@ func (l *Limiter) Peek(ctx context.Context, identity Identity) Decision {
 // whose cost is known only when it is done. What the bucket does not hold is
 // forgiven, not owed. The decision is allowed if it was charged.
 func (l *Limiter) Charge(ctx context.Context, identity Identity, cost int64) (d Decision) {
-	l.decideNow(ctx, ModeCharge, &Check{Identity: identity, Cost: cost}, &d)
+	l.decide(ctx, ModeCharge, &Check{Identity: identity, Cost: cost}, &d)
 	return d
 }
 
@@ -153,7 +153,7 @@ func (l *Limiter) Charge(ctx context.Context, identity Identity, cost int64) (d 
 // was charged, [Admission.Settle] is better: it does not give back what has
 // refilled in the meantime.
 func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) (d Decision) {
-	l.decideNow(ctx, ModeRefund, &Check{Identity: identity, Cost: cost}, &d)
+	l.decide(ctx, ModeRefund, &Check{Identity: identity, Cost: cost}, &d)
 	return d
 }
 
@@ -210,23 +210,19 @@ type operation struct {
 // escape, and a check is not to allocate.
 var operations = sync.Pool{New: func() any { return new(operation) }}
 
-// decideNow decides a check that nobody comes back to.
-func (l *Limiter) decideNow(ctx context.Context, mode Mode, check *Check, d *Decision) {
+// decide is what every check goes through, whatever it asks for. The decision is zero
+// before. It returns when it was made, in the limiter's time.
+func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decision) (now int64) {
+	now = l.time.now()
 	op, _ := operations.Get().(*operation)
-	l.decide(ctx, mode, check, op, d)
-	*op = operation{}
-	operations.Put(op)
-}
-
-// decide is what every check goes through, whatever it asks for. The operation and
-// the decision are zero before.
-func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, op *operation, d *Decision) {
-	op.request.Mode = mode
-	op.request.Now = l.time.now()
+	op.request.Mode, op.request.Now = mode, now
 	if l.resolve(check, op, d) {
 		l.apply(ctx, op, d)
 	}
 	l.finish(check, op, d)
+	*op = operation{}
+	operations.Put(op)
+	return now
 }
 
 // resolve finds the bucket and the tier that the check is about. It returns false
@@ -246,10 +242,8 @@ func (l *Limiter) resolve(check *Check, op *operation, d *Decision) bool {
 			why, policy = OutcomeUnknownTier, l.onUnknownTier
 		}
 	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):
-		op.request.Key.Anonymous = true
 		why, policy = OutcomeMissingIdentity, l.onMissing
 	default:
-		op.request.Key.Anonymous = true
 		d.Err = unidentified
 		why, policy = OutcomeIdentifyFailed, l.onIdentifyFailed
 	}
@@ -269,7 +263,7 @@ func (l *Limiter) resolve(check *Check, op *operation, d *Decision) bool {
 		d.refuse(OutcomeBlocked)
 		return false
 	default:
-		op.request.Key.Tier, op.request.Key.User = d.tier.name, check.Identity.User
+		op.request.Key = check.Identity.key(d.tier.name)
 		op.request.Limits = d.tier.limits
 		return true
 	}

@@ -104,7 +104,8 @@ func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request
 			return r, guardOf[C](a).refuse(c, r.Context(), decision, header)
 		}
 	}
-	least := tightest(r.Context())
+	least := innermost.Decision()
+	tightest(r.Context(), innermost, &least)
 	guardOf[C](innermost).config.Headers.set(header, &least)
 	return onward, nil
 }

@@ -68,8 +68,8 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 	if !decision.Allowed {
 		return r, g.refuse(c, ctx, decision, header)
 	}
-	least := tightest(ctx)
-	g.config.Headers.set(header, &least)
+	tightest(ctx, admission, &decision)
+	g.config.Headers.set(header, &decision)
 	return r.WithContext(ctx), nil
 }
 
@@ -124,17 +124,17 @@ func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, 
 	return refusal
 }
 
-// tightest returns the decision with the least left, of all limiters that the
-// request has passed.
-func tightest(ctx context.Context) ratetier.Decision {
-	passed, _ := ratetier.FromContext(ctx)
-	least := passed.Decision()
-	for passed = passed.Outer(); passed != nil; passed = passed.Outer() {
+// tightest replaces the decision of one limiter by that of another which the request
+// has passed too, if that has less left.
+func tightest(ctx context.Context, admission *ratetier.Admission, least *ratetier.Decision) {
+	for passed, _ := ratetier.FromContext(ctx); passed != nil; passed = passed.Outer() {
+		if passed == admission {
+			continue
+		}
 		if d := passed.Decision(); d.Measured() && (!least.Measured() || d.Remaining < least.Remaining) {
-			least = d
+			*least = d
 		}
 	}
-	return least
 }
 
 // isPreflight tells whether the request is a CORS preflight, as the Fetch standard
