@@ -2,7 +2,6 @@ package memorystore
 
 import (
 	"math"
-	"slices"
 
 	ratetier "github.com/ratetier/ratetier/core"
 )
@@ -59,7 +58,13 @@ func (t *table) tats(at int) []int64 {
 }
 
 // full returns when a bucket with those TATs is full.
-func full(tats []int64) int64 { return slices.Max(tats) }
+func full(tats []int64) int64 {
+	latest := tats[0]
+	for _, tat := range tats[1:] {
+		latest = max(latest, tat)
+	}
+	return latest
+}
 
 // insert adds a bucket that is not there yet.
 func (t *table) insert(h hash, tats []int64, now int64) {
