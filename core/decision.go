@@ -83,6 +83,12 @@ func (d *Decision) NextAfter() time.Duration {
 	return time.Duration(d.tier.limits[d.rate].Wait(int64(d.ResetAfter), d.Remaining+1))
 }
 
+// Tighter tells whether the decision has less left than the other, as where a request
+// passed two limiters and is to be told of one. Figures are tighter than none.
+func (d *Decision) Tighter(than *Decision) bool {
+	return d.Measured() && (!than.Measured() || d.Remaining < than.Remaining)
+}
+
 // Rate returns the rate that Limit, Remaining and ResetAfter describe, the zero
 // Rate where nothing was measured.
 func (d *Decision) Rate() Rate {

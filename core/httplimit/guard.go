@@ -131,7 +131,7 @@ func tightest(ctx context.Context, admission *ratetier.Admission, least *ratetie
 		if passed == admission {
 			continue
 		}
-		if d := passed.Decision(); d.Measured() && (!least.Measured() || d.Remaining < least.Remaining) {
+		if d := passed.Decision(); d.Tighter(least) {
 			*least = d
 		}
 	}
