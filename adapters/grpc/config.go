@@ -122,6 +122,6 @@ func (c *Config) validate() error {
 
 func isFullMethod(name string) bool {
 	service, method, ok := strings.Cut(strings.TrimPrefix(name, "/"), "/")
-	return ok && name[0] == '/' && service != "" && method != "" && !strings.ContainsAny(method, "/*") &&
-		!strings.ContainsAny(name, " \t\r\n")
+	return ok && name[0] == '/' && service != "" && method != "" && !strings.Contains(method, "/") &&
+		!strings.ContainsAny(name, "*{} \t\r\n")
 }

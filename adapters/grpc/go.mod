@@ -10,6 +10,7 @@ require (
 )
 
 require (
+	github.com/ratetier/ratetier/stores/memory v0.1.0
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
