@@ -52,10 +52,12 @@ func (c *call) received(s *stream, decision ratetier.Decision) {
 
 // sendTrailer sets the trailer of the call, which ends with err.
 func (c *call) sendTrailer(ctx context.Context, err error) {
-	var refusal *Refusal
-	if err != nil && errors.As(err, &refusal) {
-		_ = grpc.SetTrailer(ctx, refusal.trailer()) // an error means that there is no connection
-		return
+	if err != nil {
+		var refusal *Refusal
+		if errors.As(err, &refusal) {
+			_ = grpc.SetTrailer(ctx, refusal.trailer()) // an error means that there is no connection
+			return
+		}
 	}
 	if least := c.tightest(); least.Measured() {
 		_ = grpc.SetTrailer(ctx, figures(&least)) // as above

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -137,7 +138,7 @@ func limited(limiter *ratetier.Limiter, config ratetiergrpc.Config) []grpc.Serve
 
 // stacked returns the options of a server with two limiters, the outer one first.
 func stacked(outer, inner []grpc.ServerOption) []grpc.ServerOption {
-	return append(outer[:len(outer):len(outer)], inner...)
+	return slices.Concat(outer, inner)
 }
 
 // answer is what the client sees of a call.
