@@ -86,7 +86,9 @@ func TestHealthAndReflectionAreExemptUnlessCharged(t *testing.T) {
 		{"reflection, alpha", func(ctx context.Context, conn *grpc.ClientConn) error {
 			stream, err := reflectionalphapb.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
 			if err == nil {
-				_ = stream.Send(&reflectionalphapb.ServerReflectionRequest{}) //nolint:staticcheck // deprecated, and what older clients speak
+				err = stream.SendMsg(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}) // the same on the wire
+			}
+			if err == nil {
 				_, err = stream.Recv()
 			}
 			return err
