@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -12,7 +11,6 @@ import (
 
 	ratetiergrpc "github.com/ratetier/ratetier/adapters/grpc"
 	ratetier "github.com/ratetier/ratetier/core"
-	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
 // What the limiter adds to a call is the difference between the two, without the network.
@@ -70,13 +68,8 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// ample returns a limiter with room for everything.
-func ample() *ratetier.Limiter {
-	return ratetier.Must(ratetier.New(ratetier.Config{
-		Store: memorystore.New(),
-		Tiers: ratetier.Tiers{"free": ratetier.Per(math.MaxInt32, math.MaxInt32*time.Second)},
-	}))
-}
+// ample returns a limiter with room for everything, where nothing refills.
+func ample() *ratetier.Limiter { return newLimiter(math.MaxInt32) }
 
 var anasMetadata = metadata.Pairs("x-user", ana.User, "x-tier", ana.Tier)
 
