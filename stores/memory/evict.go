@@ -32,11 +32,13 @@ func (s *shard) makeRoom(now int64) time.Duration {
 	fullest.full = math.MaxInt64
 	for looked, steps := 0, 0; looked < sample && steps < s.slots(); steps++ {
 		t, at := s.next()
-		if !t.used(at) {
+		array := t.array.Load()
+		if !array.holds(at) {
 			continue
 		}
 		looked++
-		if full := full(t.tats(at)); full < fullest.full {
+		bucket := array.load(at)
+		if full := bucket.full(); full < fullest.full {
 			fullest.table, fullest.at, fullest.full = t, at, full
 		}
 	}
@@ -53,8 +55,8 @@ func (s *shard) sweep(now int64) {
 	for i := range s.tables {
 		t := &s.tables[i]
 		s.nextFull = min(s.nextFull, t.purge(now))
-		if t.len < t.cap()/8 {
-			t.resize()
+		if t.live < t.array.Load().slots()/8 {
+			t.rebuild(now)
 		}
 	}
 }
@@ -63,7 +65,7 @@ func (s *shard) sweep(now int64) {
 func (s *shard) slots() int {
 	n := 0
 	for i := range s.tables {
-		n += s.tables[i].cap()
+		n += s.tables[i].array.Load().slots()
 	}
 	return n
 }
@@ -74,11 +76,12 @@ func (s *shard) next() (*table, int) {
 		at := s.hand
 		for i := range s.tables {
 			t := &s.tables[i]
-			if at < t.cap() {
+			slots := t.array.Load().slots()
+			if at < slots {
 				s.hand++
 				return t, at
 			}
-			at -= t.cap()
+			at -= slots
 		}
 		s.hand = 0
 	}

@@ -10,7 +10,7 @@ import (
 // shard is the part of the buckets that one lock guards.
 type shard struct {
 	mu     sync.Mutex
-	tables [ratetier.MaxRates]table // by number of rates, less one; the first shares the lock's cache line
+	tables [ratetier.MaxRates]table // by number of rates, less one
 
 	max       int
 	hand      int   // where to look next for a bucket to evict
@@ -23,19 +23,37 @@ type shard struct {
 func (s *shard) init(maxBuckets int) {
 	s.max = maxBuckets
 	for i := range s.tables {
-		s.tables[i].stride = header + i + 1
+		s.tables[i].rates = i + 1
 	}
 }
 
-// lock takes the lock, which is held so briefly that trying again a few times is
-// quicker than going to sleep.
-func (s *shard) lock() {
-	for range 32 {
-		if s.mu.TryLock() {
-			return
-		}
+// take is apply without the lock, for what nearly every check is: a take from a bucket
+// of one rate that is there. It returns false, with nothing done, for all others.
+func (s *shard) take(h hash, request *ratetier.Request, result *ratetier.Result) bool {
+	if len(request.Limits) != 1 || request.Mode != ratetier.ModeTake {
+		return false
 	}
-	s.mu.Lock()
+	array := s.tables[0].array.Load()
+	at, ok := array.find(h)
+	if !ok {
+		return false
+	}
+	stored := &array.slot(at)[header]
+	for {
+		was := stored.Load()
+		if was == gone {
+			return false
+		}
+		tats := [1]int64{was}
+		request.Apply(tats[:], result)
+		if is := tats[0]; is == was || is > was && stored.CompareAndSwap(was, is) {
+			return true
+		} else if is < was {
+			*result = ratetier.Result{}
+			return false // a bucket that is full sooner is to be noticed
+		}
+		*result = ratetier.Result{}
+	}
 }
 
 // apply decides one request. It returns for how long the bucket that had to make
@@ -43,50 +61,52 @@ func (s *shard) lock() {
 func (s *shard) apply(h hash, request *ratetier.Request, result *ratetier.Result) time.Duration {
 	rates := len(request.Limits)
 	t := &s.tables[rates-1]
-	if at, ok := t.find(h); ok {
-		tats := t.tats(at)
-		before := full(tats)
-		request.Apply(tats, result)
-		if after := full(tats); after < before { // a refund, or more than a full bucket
-			s.nextFull = min(s.nextFull, after)
+	array := t.array.Load()
+	if at, ok := array.find(h); ok {
+		for {
+			was := array.load(at)
+			is := was
+			request.Apply(is[:rates], result)
+			if is == was || array.replace(at, &was, &is) {
+				s.nextFull = min(s.nextFull, is.full())
+				return 0
+			}
+			*result = ratetier.Result{}
 		}
-		return 0
 	}
-	stored := s.carry(h, rates)
-	tats := stored[:rates]
-	request.Apply(tats, result)
-	full := full(tats)
+	bucket := s.carry(h, rates)
+	request.Apply(bucket[:rates], result)
+	full := bucket.full()
 	if full <= request.Now {
 		return 0
 	}
 	evicted := s.makeRoom(request.Now)
-	t.insert(h, tats, request.Now)
+	t.insert(h, &bucket, request.Now)
 	s.nextFull = min(s.nextFull, full)
 	return evicted
 }
 
 // carry returns the TATs that the bucket starts with, and drops what there was of
 // it under another number of rates.
-func (s *shard) carry(h hash, rates int) (tats [ratetier.MaxRates]int64) {
+func (s *shard) carry(h hash, rates int) (bucket tats) {
 	for i := range s.tables {
 		t := &s.tables[i]
-		if i == rates-1 || t.len == 0 {
+		if i == rates-1 || t.live == 0 {
 			continue
 		}
-		if at, ok := t.find(h); ok {
-			tats = ratetier.Carry(t.tats(at), rates)
-			t.remove(at)
-			return tats
+		if at, ok := t.array.Load().find(h); ok {
+			last := t.remove(at)
+			return ratetier.Carry(last[:t.rates], rates)
 		}
 	}
-	return tats
+	return bucket
 }
 
 // drop forgets the bucket.
 func (s *shard) drop(h hash) {
 	for i := range s.tables {
 		t := &s.tables[i]
-		if at, ok := t.find(h); ok {
+		if at, ok := t.array.Load().find(h); ok {
 			t.remove(at)
 		}
 	}
@@ -95,7 +115,7 @@ func (s *shard) drop(h hash) {
 func (s *shard) buckets() int {
 	n := 0
 	for i := range s.tables {
-		n += s.tables[i].len
+		n += s.tables[i].live
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package memorystore
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestBucketsThatAreFullSoonerGoFirst(t *testing.T) {
 			t.Errorf("%s: %d evictions for one too many", test.name, s.evictions)
 		}
 		for user := range room + 1 {
-			if _, ok := s.tables[0].find(hash{hi: 1, lo: uint64(user)}); ok {
+			if _, ok := s.tables[0].array.Load().find(hash{hi: 1, lo: uint64(user)}); ok {
 				apply(user, test.request)
 			}
 		}
@@ -80,18 +81,54 @@ func TestTablesShrinkWhenUsersHaveLeft(t *testing.T) {
 	}
 }
 
+// A check moves a TAT without the lock, while others with it move the bucket into a new
+// array, again and again. No charge is lost, and none lands in another bucket.
+func TestNoChargeIsLostWhileATableIsRebuilt(t *testing.T) {
+	const charges = 20_000
+	now, limits := int64(1_800_000_000e9), []gcra.Limit{{Interval: 1, Offset: int64(time.Hour)}}
+	var s shard
+	s.init(1 << 20)
+	apply := func(h hash, request ratetier.Request) (result ratetier.Result) {
+		if !s.take(h, &request, &result) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.apply(h, &request, &result)
+		}
+		return result
+	}
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for i := range charges {
+				apply(hash{hi: 1, lo: uint64(caller % 2)}, ratetier.Request{Limits: limits, Cost: 1, Now: now})
+				if caller == 0 { // users who are gone by the next purge
+					apply(hash{hi: 3, lo: uint64(i)}, ratetier.Request{Limits: limits, Cost: 1, Now: now - 10})
+				}
+			}
+		})
+	}
+	callers.Wait()
+	for user := range uint64(2) {
+		used := apply(hash{hi: 1, lo: user}, ratetier.Request{Limits: limits, Now: now}).Used[0]
+		if used != 2*charges {
+			t.Errorf("user %d was charged %d, want %d", user, used, 2*charges)
+		}
+	}
+}
+
 // The documentation of MaxBuckets has these numbers.
 func TestBucketsTakeAsMuchMemoryAsTheDocumentationSays(t *testing.T) {
 	for rates := 1; rates <= ratetier.MaxRates; rates++ {
-		tbl := table{stride: header + rates}
-		least, most := 27.0+9*float64(rates-1), 55+18.3*float64(rates-1)
+		tbl := table{rates: rates}
+		least, most := 27.0+9*float64(rates-1), 64+21.4*float64(rates-1)
 		for user := range uint64(20_000) {
-			tbl.insert(hash{hi: 1, lo: user * 0x9e3779b97f4a7c15}, []int64{2, 2, 2, 2}[:rates], 1)
-			if tbl.len < 100 {
+			bucket := tats{2, 2, 2, 2}
+			tbl.insert(hash{hi: 1, lo: user * 0x9e3779b97f4a7c15}, &bucket, 1)
+			if tbl.live < 100 {
 				continue // the smallest tables are emptier
 			}
-			if bytes := float64(8*len(tbl.words)) / float64(tbl.len); bytes < least || bytes > most {
-				t.Fatalf("%d rates, %d buckets: %.1f bytes each, want %v to %v", rates, tbl.len, bytes, least, most)
+			if bytes := float64(8*len(tbl.array.Load().words)) / float64(tbl.live); bytes < least || bytes > most {
+				t.Fatalf("%d rates, %d buckets: %.1f bytes each, want %v to %v", rates, tbl.live, bytes, least, most)
 			}
 		}
 	}

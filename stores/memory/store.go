@@ -26,8 +26,8 @@ const DefaultMaxBuckets = 1 << 20
 
 // Config is all there is to say about a [Store]. The zero Config is ready to use.
 type Config struct {
-	// MaxBuckets caps how many buckets are kept, which is 27 to 55 bytes each for
-	// a quota of one rate, and 9 to 18 more for each further rate. It is met to
+	// MaxBuckets caps how many buckets are kept, which is 27 to 64 bytes each for
+	// a quota of one rate, and 9 to 21 more for each further rate. It is met to
 	// within the evenness of a hash, never exceeded, and rounded up to a multiple
 	// of 256. By default [DefaultMaxBuckets].
 	MaxBuckets int
@@ -110,7 +110,10 @@ func NewWith(config Config) (*Store, error) {
 func (s *Store) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
 	h := s.hash(&request.Key)
 	shard := &s.shards[h.hi>>s.shift]
-	shard.lock()
+	if shard.take(h, request, result) {
+		return nil
+	}
+	shard.mu.Lock()
 	evicted := shard.apply(h, request, result)
 	shard.mu.Unlock()
 	if evicted > 0 && s.onEvict != nil {
@@ -123,7 +126,7 @@ func (s *Store) Apply(_ context.Context, request *ratetier.Request, result *rate
 func (s *Store) Reset(_ context.Context, key ratetier.Key) error {
 	h := s.hash(&key)
 	shard := &s.shards[h.hi>>s.shift]
-	shard.lock()
+	shard.mu.Lock()
 	shard.drop(h)
 	shard.mu.Unlock()
 	return nil
@@ -134,7 +137,7 @@ func (s *Store) Stats() Stats {
 	var stats Stats
 	for i := range s.shards {
 		shard := &s.shards[i]
-		shard.lock()
+		shard.mu.Lock()
 		stats.Buckets += shard.buckets()
 		stats.Evictions += shard.evictions
 		shard.mu.Unlock()

@@ -2,158 +2,191 @@ package memorystore
 
 import (
 	"math"
+	"sync/atomic"
 
 	ratetier "github.com/ratetier/ratetier/core"
 )
 
+// table is a hash table of buckets with the same number of rates: open addressing,
+// linear probing, in an array without pointers. All but [array.find] and the TATs of
+// single rates need the shard's lock.
+//
+// A slot belongs to one bucket for as long as its array lives. So a check can find its
+// slot, and move the TAT in it, without a lock: whoever takes a bucket away swaps its
+// TAT for gone first, and a check that finds that turns to the lock. When an array is
+// seven eighths full, the buckets in use move to a new one, at most three quarters
+// full: cleaning up costs each insertion the same few nanoseconds, and a table whose
+// users have left shrinks.
+type table struct {
+	array atomic.Pointer[array]
+	rates int
+	taken int // slots that belong to a bucket, gone or not
+	live  int // buckets
+}
+
+// tats are the TATs of a bucket; those beyond its rates are 0.
+type tats [ratetier.MaxRates]int64
+
+// full returns when the bucket is full.
+func (t *tats) full() int64 { return max(t[0], t[1], t[2], t[3]) }
+
+// gone is the TAT of a bucket that is kept no more.
+const gone = math.MinInt64
+
 // header is how many words of a slot hold the hash; one per rate follow.
 const header = 2
 
-// table is a hash table of buckets with the same number of rates: open addressing,
-// linear probing, all in one slice without pointers. A slot is the hash and the
-// TATs; the first word of a hash is never zero, and marks an empty one.
-//
-// When it is seven eighths full, the buckets that have become full are dropped, and
-// it is resized so that it is at most half as full: so cleaning up costs each
-// insertion the same few nanoseconds, and a table whose users have left shrinks.
-type table struct {
+// array is the slots of a table: a power of two. The first word of a slot's hash is
+// written last, and not zero.
+type array struct {
 	stride int
-	len    int
 	mask   int
-	words  []int64
+	words  []atomic.Int64
 }
 
-// cap returns how many slots there are: 0, or a power of two.
-func (t *table) cap() int {
-	if t.words == nil {
+func newArray(slots, rates int) *array {
+	stride := header + rates
+	return &array{stride: stride, mask: slots - 1, words: make([]atomic.Int64, slots*stride)}
+}
+
+// slots returns how many there are.
+func (a *array) slots() int {
+	if a == nil {
 		return 0
 	}
-	return t.mask + 1
+	return a.mask + 1
 }
 
-// find returns the slot of the hash, and whether there is one.
-func (t *table) find(h hash) (int, bool) {
-	if t.len == 0 {
+// find returns the slot of the hash, and whether there is one with a bucket.
+func (a *array) find(h hash) (int, bool) {
+	if a == nil {
 		return 0, false
 	}
-	for at := int(h.lo) & t.mask; ; at = (at + 1) & t.mask {
-		slot := t.words[at*t.stride:][:header]
-		if uint64(slot[0]) == h.hi && uint64(slot[1]) == h.lo {
+	for at := int(h.lo) & a.mask; ; at = (at + 1) & a.mask {
+		slot := a.words[at*a.stride:][:header+1]
+		switch hi := uint64(slot[0].Load()); {
+		case hi == h.hi && uint64(slot[1].Load()) == h.lo && slot[header].Load() != gone:
 			return at, true
-		}
-		if slot[0] == 0 {
+		case hi == 0:
 			return 0, false
 		}
 	}
 }
 
 // slot returns the words of the slot.
-func (t *table) slot(at int) []int64 { return t.words[at*t.stride:][:t.stride] }
+func (a *array) slot(at int) []atomic.Int64 { return a.words[at*a.stride:][:a.stride] }
 
-func (t *table) used(at int) bool { return t.words[at*t.stride] != 0 }
-
-// tats returns the TATs in the slot, to be read and written.
-func (t *table) tats(at int) []int64 {
-	return t.words[at*t.stride+header:][:t.stride-header]
+// holds tells whether the slot belongs to a bucket that is not gone.
+func (a *array) holds(at int) bool {
+	slot := a.slot(at)
+	return slot[0].Load() != 0 && slot[header].Load() != gone
 }
 
-// full returns when a bucket with those TATs is full.
-func full(tats []int64) int64 {
-	latest := tats[0]
-	for _, tat := range tats[1:] {
-		latest = max(latest, tat)
+// load returns the TATs in the slot.
+func (a *array) load(at int) (t tats) {
+	for i, slot := 0, a.slot(at); i < len(slot)-header; i++ {
+		t[i] = slot[header+i].Load()
 	}
-	return latest
+	return t
+}
+
+// replace puts new TATs in the place of old ones. It returns false if a check without
+// the lock was faster, which only happens to a single rate.
+func (a *array) replace(at int, was, is *tats) bool {
+	slot := a.slot(at)
+	if !slot[header].CompareAndSwap(was[0], is[0]) {
+		return false
+	}
+	for i := 1; i < len(slot)-header; i++ {
+		slot[header+i].Store(is[i])
+	}
+	return true
+}
+
+// take takes the bucket out of the slot, and returns its last TATs.
+func (a *array) take(at int) tats {
+	last := a.load(at)
+	last[0] = a.slot(at)[header].Swap(gone)
+	return last
+}
+
+// put writes a bucket into the first free slot for its hash.
+func (a *array) put(h hash, t *tats) {
+	at := int(h.lo) & a.mask
+	for a.slot(at)[0].Load() != 0 {
+		at = (at + 1) & a.mask
+	}
+	slot := a.slot(at)
+	for i := range len(slot) - header {
+		slot[header+i].Store(t[i])
+	}
+	slot[1].Store(int64(h.lo))
+	slot[0].Store(int64(h.hi))
 }
 
 // insert adds a bucket that is not there yet.
-func (t *table) insert(h hash, tats []int64, now int64) {
-	if t.len >= t.cap()/8*7 {
-		t.purge(now)
-		t.resize()
+func (t *table) insert(h hash, bucket *tats, now int64) {
+	if t.taken >= t.array.Load().slots()/8*7 {
+		t.rebuild(now)
 	}
-	slot := t.slot(t.free(int64(h.lo)))
-	slot[0], slot[1] = int64(h.hi), int64(h.lo)
-	copy(slot[header:], tats)
-	t.len++
+	t.array.Load().put(h, bucket)
+	t.taken++
+	t.live++
 }
 
-// free returns the slot in which a hash with that low half is to go.
-func (t *table) free(lo int64) int {
-	at := int(lo) & t.mask
-	for t.used(at) {
-		at = (at + 1) & t.mask
-	}
-	return at
-}
-
-// remove empties the slot, and moves those that were probed past it up, so that no
-// probe stops early.
-func (t *table) remove(at int) {
-	t.len--
-	for next := at; ; {
-		next = (next + 1) & t.mask
-		if !t.used(next) {
-			break
-		}
-		home := int(t.slot(next)[1]) & t.mask
-		if (next-home)&t.mask < (next-at)&t.mask {
-			continue // its probe starts behind the hole
-		}
-		copy(t.slot(at), t.slot(next))
-		at = next
-	}
-	clear(t.slot(at))
+// remove drops the bucket in the slot, and returns its last TATs.
+func (t *table) remove(at int) tats {
+	t.live--
+	return t.array.Load().take(at)
 }
 
 // purge drops the buckets that are full, and returns when the next one will be.
 func (t *table) purge(now int64) (nextFull int64) {
 	nextFull = math.MaxInt64
-	before, origin := t.len, 0
-	for at := range t.cap() {
-		if !t.used(at) {
-			origin = at
-		} else if full := full(t.tats(at)); full > now {
-			nextFull = min(nextFull, full)
-		} else {
-			clear(t.slot(at))
-			t.len--
+	array := t.array.Load()
+	for at := range array.slots() {
+		if !array.holds(at) {
+			continue
 		}
-	}
-	if t.len == before {
-		return nextFull
-	}
-	// What was probed past the dropped ones moves up. No probe leads past a slot that
-	// was empty before, so that is where to begin.
-	var moved [header + ratetier.MaxRates]int64
-	for i := 1; i < t.cap(); i++ {
-		at := (origin + i) & t.mask
-		if t.used(at) {
-			n := copy(moved[:], t.slot(at))
-			clear(t.slot(at))
-			copy(t.slot(t.free(moved[1])), moved[:n])
+		bucket := array.load(at)
+		if full := bucket.full(); full > now {
+			nextFull = min(nextFull, full)
+		} else if array.replace(at, &bucket, &tats{gone}) {
+			t.live--
+		} else {
+			nextFull = now // it was charged just now
 		}
 	}
 	return nextFull
 }
 
-// resize makes the table just so large that it is at most half as full as when it
-// is resized next.
-func (t *table) resize() {
-	const smallest = 8
-	slots := smallest
-	for slots*7 < t.len*16 {
-		slots *= 2
+// rebuild moves the buckets that are not full into a new array, which is just so large
+// that a quarter of it is free.
+func (t *table) rebuild(now int64) {
+	type moved struct {
+		hash hash
+		tats tats
 	}
-	if slots == t.cap() {
-		return
-	}
-	old := *t
-	t.mask, t.words = slots-1, make([]int64, slots*t.stride)
-	for at := range old.cap() {
-		if old.used(at) {
+	var buckets []moved
+	old := t.array.Load()
+	for at := range old.slots() {
+		if !old.holds(at) {
+			continue
+		}
+		if bucket := old.take(at); bucket.full() > now {
 			slot := old.slot(at)
-			copy(t.slot(t.free(slot[1])), slot)
+			buckets = append(buckets, moved{hash{uint64(slot[0].Load()), uint64(slot[1].Load())}, bucket})
 		}
 	}
+	const smallest = 8
+	slots := smallest
+	for slots*3 < len(buckets)*4 {
+		slots *= 2
+	}
+	array := newArray(slots, t.rates)
+	for i := range buckets {
+		array.put(buckets[i].hash, &buckets[i].tats)
+	}
+	t.taken, t.live = len(buckets), len(buckets)
+	t.array.Store(array)
 }

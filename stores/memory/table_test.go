@@ -5,47 +5,52 @@ import (
 	"testing"
 )
 
-// A table that is asked, filled, purged and resized at random has what a map has.
+// A table that is asked, filled, purged and rebuilt at random has what a map has.
 func TestTableHoldsWhatAMapHolds(t *testing.T) {
-	type entry struct{ tats [2]int64 }
-	table := table{stride: header + 2}
-	model := map[hash]entry{}
+	table := table{rates: 2}
+	model := map[hash]tats{}
 	random := rand.New(rand.NewPCG(1, 2))
-	key := func() hash { // few homes, so that probes are long and wrap around
-		n := random.Uint64N(3000)
-		return hash{hi: n | 1, lo: n / 2}
-	}
 	now := int64(0)
 	for step := range 200_000 {
 		now += random.Int64N(3)
-		h := key()
-		at, ok := table.find(h)
+		n := random.Uint64N(3000)
+		h := hash{hi: n | 1, lo: n / 2} // few homes, so that probes are long and wrap around
+		array := table.array.Load()
+		at, ok := array.find(h)
 		want, has := model[h]
-		if ok && !has || !ok && has && full(want.tats[:]) > now {
+		if ok && !has || !ok && has && want.full() > now {
 			t.Fatalf("step %d: found is %t, want %t", step, ok, has)
 		}
 		switch {
 		case !ok && random.IntN(2) == 0:
-			e := entry{[2]int64{now + random.Int64N(2000), now + random.Int64N(2000)}}
-			delete(model, h)
-			table.insert(h, e.tats[:], now)
-			model[h] = e
-		case ok && [2]int64(table.tats(at)) != want.tats:
-			t.Fatalf("step %d: found %v, want %v", step, table.tats(at), want.tats)
+			bucket := tats{now + random.Int64N(2000), now + random.Int64N(2000)}
+			table.insert(h, &bucket, now)
+			model[h] = bucket
+		case ok && array.load(at) != want:
+			t.Fatalf("step %d: found %v, want %v", step, array.load(at), want)
 		case ok && random.IntN(4) == 0:
-			table.remove(at)
+			if last := table.remove(at); last != want {
+				t.Fatalf("step %d: removed %v, want %v", step, last, want)
+			}
 			delete(model, h)
+		case random.IntN(1000) == 0:
+			table.purge(now)
 		}
-		if table.len > table.cap()/8*7 {
-			t.Fatalf("step %d: %d of %d slots are used", step, table.len, table.cap())
+		if slots := table.array.Load().slots(); table.taken > slots/8*7 || table.live > table.taken {
+			t.Fatalf("step %d: of %d slots %d are taken, %d live", step, slots, table.taken, table.live)
 		}
 	}
-	for h, e := range model {
-		if at, ok := table.find(h); full(e.tats[:]) > now && (!ok || [2]int64(table.tats(at)) != e.tats) {
+	live := 0
+	for h, want := range model {
+		at, ok := table.array.Load().find(h)
+		if want.full() > now && (!ok || table.array.Load().load(at) != want) {
 			t.Errorf("%v is lost", h)
 		}
+		if ok {
+			live++
+		}
 	}
-	if table.len == 0 {
-		t.Error("nothing is left to find")
+	if live == 0 || live != table.live {
+		t.Errorf("%d buckets, want %d", table.live, live)
 	}
 }
