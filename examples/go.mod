@@ -9,9 +9,13 @@ require (
 	github.com/ratetier/ratetier/adapters/chi v0.1.0
 	github.com/ratetier/ratetier/adapters/echo v0.1.0
 	github.com/ratetier/ratetier/adapters/gin v0.1.0
+	github.com/ratetier/ratetier/adapters/grpc v0.1.0
 	github.com/ratetier/ratetier/adapters/nethttp v0.1.0
 	github.com/ratetier/ratetier/core v0.1.0
 	github.com/ratetier/ratetier/stores/memory v0.1.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -43,18 +47,18 @@ require (
 	github.com/valyala/fasttemplate v1.2.2 // indirect
 	go.mongodb.org/mongo-driver/v2 v2.5.0 // indirect
 	golang.org/x/arch v0.22.0 // indirect
-	golang.org/x/crypto v0.53.0 // indirect
-	golang.org/x/net v0.56.0 // indirect
-	golang.org/x/sys v0.46.0 // indirect
-	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	google.golang.org/protobuf v1.36.10 // indirect
 )
 
 replace (
 	github.com/ratetier/ratetier/adapters/chi => ../adapters/chi
 	github.com/ratetier/ratetier/adapters/echo => ../adapters/echo
 	github.com/ratetier/ratetier/adapters/gin => ../adapters/gin
+	github.com/ratetier/ratetier/adapters/grpc => ../adapters/grpc
 	github.com/ratetier/ratetier/adapters/nethttp => ../adapters/nethttp
 	github.com/ratetier/ratetier/core => ../core
 	github.com/ratetier/ratetier/stores/memory => ../stores/memory
