@@ -12,8 +12,7 @@ import (
 	"github.com/ratetier/ratetier/core/storetest"
 )
 
-// The examples use the store of the test suite; a service uses memorystore or
-// redisstore.
+// The examples use the store of the test suite; a service uses memorystore.
 func newLimiter(tiers ratetier.Tiers) (*ratetier.Limiter, *clocktest.Clock) {
 	clock := clocktest.New(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	return ratetier.Must(ratetier.New(ratetier.Config{

@@ -90,7 +90,7 @@ func New(config Config) (*Limiter, error) {
 	}
 	var storeErr error
 	if config.Store == nil {
-		storeErr = errors.New("no Store: use memorystore.New() for one instance, redisstore for several")
+		storeErr = errors.New("no Store: use for example memorystore.New()")
 	}
 	var fallbackErr error
 	if config.OnStoreFailed.action == policyUseDefaultTier {

@@ -28,7 +28,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		config ratetier.Config
 		want   []string
 	}{
-		{ratetier.Config{}, []string{"no Store: use memorystore.New() for one instance", "no tiers: name at least one plan and its quota"}},
+		{ratetier.Config{}, []string{"no Store: use for example memorystore.New()", "no tiers: name at least one plan and its quota"}},
 		{with(func(c *ratetier.Config) { c.Tiers = ratetier.Tiers{"": ratetier.PerMinute(1)} }), []string{`tier "": a tier needs a name`}},
 		{with(func(c *ratetier.Config) {
 			c.Tiers = ratetier.Tiers{"a": ratetier.PerMinute(0), "b": {}, "ok": ratetier.PerDay(1)}

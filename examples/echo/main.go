@@ -89,7 +89,7 @@ func main() {
 
 func run(addr, redis string, out io.Writer) error {
 	if redis != "" {
-		return fmt.Errorf("-redis %s: the Redis store is not in this build yet; leave the flag out to keep the limits in memory", redis)
+		return errors.New("-redis: the Redis store is not in this build yet; leave the flag out to keep the limits in memory")
 	}
 	handler, err := newHandler(memorystore.New())
 	if err != nil {

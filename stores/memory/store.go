@@ -7,8 +7,7 @@
 //		...
 //	})
 //
-// Several instances, each with a store of its own, admit several times the quota;
-// package redisstore shares one.
+// Several instances, each with a store of its own, admit several times the quota.
 package memorystore
 
 import (
