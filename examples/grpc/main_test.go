@@ -98,7 +98,7 @@ func without(word, text string) string {
 }
 
 // connect serves until the test ends, and returns a connection.
-func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
+func connect(t testing.TB, server *grpc.Server, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
 	served := make(chan error)
@@ -109,8 +109,9 @@ func connect(t testing.TB, server *grpc.Server) *grpc.ClientConn {
 			t.Error(err)
 		}
 	})
-	conn, err := grpc.NewClient("passthrough:///service", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	options = append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///service", options...)
 	if err != nil {
 		t.Fatal(err)
 	}
