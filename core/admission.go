@@ -247,7 +247,7 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 		return nil
 	}
 	l.apply(context.WithoutCancel(ctx), &op, &d)
-	l.finish(&check, &op, &d)
+	l.finish(op.request.Mode, op.request.Now, &check, &d)
 	if d.Outcome != OutcomeAllowed {
 		return d.Err
 	}

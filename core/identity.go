@@ -44,9 +44,12 @@ func Unidentified(address string, err error) Identity {
 	return Identity{User: address, unidentified: err}
 }
 
+// anonymous tells whether User is an address.
+func (id *Identity) anonymous() bool { return id.unidentified != nil || id.User == "" }
+
 // key returns the key of the identity's bucket in a tier.
 func (id *Identity) key(tier string) Key {
-	return Key{Tier: tier, User: id.User, Anonymous: id.unidentified != nil || id.User == ""}
+	return Key{Tier: tier, User: id.User, Anonymous: id.anonymous()}
 }
 
 // Format keeps the user out of every verb of fmt.

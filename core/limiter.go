@@ -160,12 +160,11 @@ func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) (d 
 // Reset makes the identity's bucket full. It is an error if the identity has none:
 // its tier is unlimited or blocked, or policy does not give it one.
 func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
-	var op operation
 	var d Decision
-	if !l.resolve(&Check{Identity: identity}, &op, &d) {
+	if !l.resolve(&Check{Identity: identity}, &d) {
 		return fmt.Errorf("ratetier: reset: no bucket for tier %q: %v", identity.Tier, d.Outcome)
 	}
-	return l.store.Reset(ctx, op.request.Key)
+	return l.store.Reset(ctx, identity.key(d.Tier))
 }
 
 // SetTiers replaces the table of tiers, for all checks that start from now on. It
@@ -214,22 +213,24 @@ var operations = sync.Pool{New: func() any { return new(operation) }}
 // before. It returns when it was made, in the limiter's time.
 func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decision) (now int64) {
 	now = l.time.now()
-	op, _ := operations.Get().(*operation)
-	op.request.Mode, op.request.Now = mode, now
-	if l.resolve(check, op, d) {
+	if l.resolve(check, d) {
+		op, _ := operations.Get().(*operation)
+		r := &op.request
+		r.Mode, r.Limits, r.Cost, r.Now = mode, d.tier.limits, check.Cost, now
+		r.Key.Tier, r.Key.User, r.Key.Anonymous = d.Tier, check.Identity.User, check.Identity.anonymous()
 		l.apply(ctx, op, d)
+		*op = operation{}
+		operations.Put(op)
 	}
-	l.finish(check, op, d)
-	*op = operation{}
-	operations.Put(op)
+	l.finish(mode, now, check, d)
 	return now
 }
 
-// resolve finds the bucket and the tier that the check is about. It returns false
-// if that already decides it.
-func (l *Limiter) resolve(check *Check, op *operation, d *Decision) bool {
+// resolve finds the tier that the check is about. It returns false if that already
+// decides it.
+func (l *Limiter) resolve(check *Check, d *Decision) bool {
 	table := l.table.Load()
-	d.Cost, op.request.Cost = check.Cost, check.Cost
+	d.Cost = check.Cost
 	if check.Cost < 0 {
 		d.refuse(OutcomeInvalidCost)
 		d.Err = fmt.Errorf("ratetier: cost %d: must be at least 0; to give back, use Refund", check.Cost)
@@ -263,8 +264,6 @@ func (l *Limiter) resolve(check *Check, op *operation, d *Decision) bool {
 		d.refuse(OutcomeBlocked)
 		return false
 	default:
-		op.request.Key = check.Identity.key(d.tier.name)
-		op.request.Limits = d.tier.limits
 		return true
 	}
 }
@@ -303,17 +302,17 @@ func (l *Limiter) apply(ctx context.Context, op *operation, d *Decision) {
 }
 
 // finish lets shadow mode have its say, and tells the observer.
-func (l *Limiter) finish(check *Check, op *operation, d *Decision) {
+func (l *Limiter) finish(mode Mode, now int64, check *Check, d *Decision) {
 	if !d.Allowed && (l.shadow || d.tier != nil && d.tier.quota.shadow) {
 		d.Allowed, d.Shadow, d.Status = true, true, 0
 	}
 	if l.observer != nil {
 		l.observer.tell(Event{
 			Decision: *d,
-			Mode:     op.request.Mode,
+			Mode:     mode,
 			Identity: check.Identity,
 			Route:    check.Route,
-			Elapsed:  time.Duration(l.time.now() - op.request.Now),
+			Elapsed:  time.Duration(l.time.now() - now),
 		})
 	}
 }
