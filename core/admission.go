@@ -38,9 +38,11 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 }
 
 func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check) (context.Context, *Admission) {
-	carrier := &admissionContext{Context: ctx, admission: Admission{limiter: l, outer: outer, check: *request}}
-	carrier.admission.take(ctx)
-	return carrier, &carrier.admission
+	carrier := &admissionContext{Context: ctx}
+	a := &carrier.admission
+	a.limiter, a.outer, a.check = l, outer, *request
+	a.take(ctx)
+	return carrier, a
 }
 
 // Enter is [Limiter.Admit] for adapters, which may be mounted more than once: where the
@@ -150,6 +152,7 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 	a.check.Cost = cost
 	if a.charged == 0 || cost < a.charged || cost > a.decision.tier.burst {
 		_ = a.move(ctx, 0, nil) // an error leaves the request charged for more, never for less
+		a.decision = Decision{}
 		a.take(ctx)
 	} else {
 		a.takeMore(ctx, cost-a.charged)
@@ -157,9 +160,8 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 	return a.decision
 }
 
-// take decides the check anew, with nothing charged so far.
+// take decides the check, with nothing decided or charged so far.
 func (a *Admission) take(ctx context.Context) {
-	a.decision, a.charged = Decision{}, 0
 	a.since = a.limiter.decide(ctx, ModeTake, &a.check, &a.decision)
 	if a.decision.Outcome == OutcomeAllowed {
 		a.charged = a.check.Cost

@@ -30,6 +30,8 @@ type Decision struct {
 	// Degraded tells that the store decided by what it knew locally.
 	Degraded bool
 
+	rate uint8 // the index in tier.limits of the rate described
+
 	// Status is the HTTP status of a refusal, 400 to 599; 0 if Allowed.
 	Status int
 
@@ -59,7 +61,6 @@ type Decision struct {
 	Err error
 
 	tier *tier
-	rate uint8 // the index in tier.limits of the rate described
 	wall int64 // when, in nanoseconds since the Unix epoch, as people read it
 }
 
