@@ -129,6 +129,16 @@ func TestOnlyTheVeryServicesAreExempt(t *testing.T) {
 
 func serveEcho(_ any, stream grpc.ServerStream) error { return echo(stream) }
 
+func TestMethodsThatDoNotExistCostNothing(t *testing.T) {
+	limiter := newLimiter(full)
+	conn := dial(t, service{}, limited(limiter, ratetiergrpc.Config{Identify: identify}))
+	for _, method := range []string{"/test.Text/Nothing", "/test.Nothing/Unary", unary + "/"} {
+		if a := send(asAna(t), conn, method, "hello"); a.code() != codes.Unimplemented || used(t, limiter) != 0 {
+			t.Errorf("%s: %v, used %d", method, a.err, used(t, limiter))
+		}
+	}
+}
+
 func TestSkippedCallsAreLeftAlone(t *testing.T) {
 	limiter := newLimiter(full)
 	conn := dial(t, service{}, limited(limiter, ratetiergrpc.Config{

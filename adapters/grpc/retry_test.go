@@ -91,3 +91,10 @@ func TestAnAllowedCallThatFailsIsRetried(t *testing.T) {
 		}
 	})
 }
+
+func TestARefusedMessageSaysWhenToTryAgainToo(t *testing.T) {
+	conn := dial(t, service{}, limited(newLimiter(10), ratetiergrpc.Config{Identify: identify, MessageCost: byLength, MaxPushback: time.Minute}))
+	if a := send(asAna(t), conn, bidiStream, "1234567890"); a.of(t, "grpc-retry-pushback-ms") != "6000" {
+		t.Errorf("%v, trailer %v, want pushback 6000", a.err, a.trailer)
+	}
+}

@@ -11,6 +11,8 @@ import (
 
 	ratetiergrpc "github.com/ratetier/ratetier/adapters/grpc"
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/clocktest"
+	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
 // Two limiters, one inside the other: what each is charged, and what the client is told.
@@ -122,6 +124,63 @@ func TestAMessageThatPassesTheSameLimiterTwiceIsChargedTheHigherCostOnce(t *test
 		if got := used(t, limiter); a.err != nil || got != step.want {
 			t.Errorf("%d outside and %d inside: %v, charged %d, want %d", step.outer, step.inner, a.err, got, step.want)
 		}
+	}
+}
+
+// What the outer limiter did not charge for the very message, it does not get back.
+func TestOnlyWhatARefusedMessageWasChargedIsGivenBack(t *testing.T) {
+	emptyCosts9 := func(_ context.Context, _ string, message any) int64 {
+		if message.(*wrapperspb.StringValue).GetValue() == "" {
+			return 9
+		}
+		return 0
+	}
+	for _, step := range []struct {
+		name   string
+		outer  ratetier.Quota
+		inner  func(context.Context, string, any) int64 // of 9 cells, and 1 for the call
+		texts  []string
+		charge int64 // by the outer limiter
+	}{
+		{"free of charge there", ratetier.PerMinute(full), emptyCosts9, []string{"12345", "", ""}, 6},
+		{"let through in shadow mode", ratetier.PerMinute(6).Shadow(), lengths(2), []string{"1234", "12"}, 5},
+	} {
+		outer := ratetier.Must(ratetier.New(ratetier.Config{
+			Store: memorystore.New(),
+			Tiers: ratetier.Tiers{"free": step.outer},
+			Clock: clocktest.New(start),
+		}))
+		inner := newLimiter(10)
+		conn := dial(t, service{}, stacked(
+			limited(outer, ratetiergrpc.Config{Identify: identify, MessageCost: byLength}),
+			limited(inner, ratetiergrpc.Config{Identify: identify, MessageCost: step.inner})))
+		a := send(asAna(t), conn, bidiStream, step.texts...)
+		if a.code() != codes.ResourceExhausted || used(t, outer) != step.charge {
+			t.Errorf("%s: %v, charged %d, want %d", step.name, a.err, used(t, outer), step.charge)
+		}
+	}
+}
+
+// The client goes between the two limiters.
+func TestWhatAMessageWasChargedIsGivenBackAlsoAfterTheClientHasGone(t *testing.T) {
+	outer, inner := newLimiter(full), newLimiter(full)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	identify := func(context.Context) (ratetier.Identity, error) { return ana, nil }
+	info := &grpc.StreamServerInfo{FullMethod: bidiStream, IsClientStream: true}
+	around := ratetiergrpc.StreamServerInterceptor(outer, ratetiergrpc.Config{
+		Identify:    identify,
+		MessageCost: func(context.Context, string, any) int64 { return 5 },
+	})
+	within := ratetiergrpc.StreamServerInterceptor(inner, ratetiergrpc.Config{
+		Identify:    identify,
+		MessageCost: func(context.Context, string, any) int64 { cancel(); return 5 },
+	})
+	err := around(service{}, incomingStream{ctx: ctx}, info, func(server any, stream grpc.ServerStream) error {
+		return within(server, stream, info, func(_ any, stream grpc.ServerStream) error { return stream.RecvMsg(nil) })
+	})
+	if code(err) != codes.Canceled || used(t, outer) != 1 || used(t, inner) != 1 {
+		t.Errorf("%v, charged %d and %d, want the call alone", err, used(t, outer), used(t, inner))
 	}
 }
 
