@@ -117,6 +117,7 @@ func TestSettle(t *testing.T) {
 		{"less, when all has refilled", 4, time.Hour, 0, 10},
 		{"more, when a part has refilled", 4, 12 * time.Second, 7, 5},
 		{"more, when all has refilled", 2, time.Hour, 8, 4},
+		{"less, when the clock was set back", 4, -time.Hour, 3, 1},
 	} {
 		f := newFixture(t, ratetier.Config{})
 		_, a := f.Admit(context.Background(), check(ana, test.estimate))
