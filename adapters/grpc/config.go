@@ -44,8 +44,8 @@ type Config struct {
 	// theirs.
 	MessageCost func(ctx context.Context, fullMethod string, message any) int64
 
-	// Skip tells which calls the limiter is to leave alone. By default none but health
-	// checks and reflection.
+	// Skip tells which calls the limiter is to leave alone, besides health checks and
+	// reflection. By default none.
 	Skip func(ctx context.Context, fullMethod string) bool
 
 	// ChargeHealth makes health checks and server reflection count like other calls. By
