@@ -24,16 +24,6 @@ type Rate struct {
 	Burst  int64         // cells in a full bucket, at least 1
 }
 
-// Refill returns how long an empty bucket takes to be full: the period for each
-// Count of the Burst. It is 0 for a rate that [Quota.Validate] refuses.
-func (r Rate) Refill() time.Duration {
-	limit, err := gcra.New(r.Count, r.Period, r.Burst)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(limit.Offset)
-}
-
 // Quota is what a tier allows: one to four rates that must all agree, no limit at
 // all, or nothing. Build one with [PerSecond], [PerMinute], [PerHour], [PerDay],
 // [Per], [Unlimited] or [Blocked], or read it from text with [ParseQuota].

@@ -246,22 +246,3 @@ func TestQuotasDoNotShareRates(t *testing.T) {
 		t.Errorf("got %v, %v and %v", base, bursty, both)
 	}
 }
-
-func TestRefill(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"10/min":         time.Minute,
-		"20/s burst 100": 5 * time.Second,
-		"17/30s":         30*time.Second + 11,
-	} {
-		quota, err := ratetier.ParseQuota(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := quota.Rates()[0].Refill(); got != want {
-			t.Errorf("%s refills in %v, want %v", text, got, want)
-		}
-	}
-	if got := (ratetier.Rate{}).Refill(); got != 0 {
-		t.Errorf("an invalid rate refills in %v", got)
-	}
-}

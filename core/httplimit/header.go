@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -97,8 +98,7 @@ func setIETF(header http.Header, d *ratetier.Decision) {
 		if i > 0 {
 			policy.WriteString(", ")
 		}
-		window := seconds(rate.Refill())
-		fmt.Fprintf(&policy, "%s;q=%d;w=%d", sfString(policyName(d, rate)), sfInteger(rate.Burst), sfInteger(window))
+		fmt.Fprintf(&policy, "%s;q=%d;w=%d", sfString(policyName(d, rate)), sfInteger(rate.Burst), sfInteger(window(rate)))
 	}
 	header[headerPolicy] = []string{policy.String()}
 
@@ -107,6 +107,13 @@ func setIETF(header http.Header, d *ratetier.Decision) {
 		item += fmt.Sprintf(";t=%d", sfInteger(next))
 	}
 	header[headerRateLimit] = []string{item}
+}
+
+// window returns the seconds in which a whole burst of the rate refills, rounded up.
+func window(rate ratetier.Rate) int64 {
+	const ofRounding = 1e-9
+	refill := rate.Period.Seconds() * float64(rate.Burst) / float64(rate.Count)
+	return max(1, int64(math.Ceil(refill-ofRounding)))
 }
 
 // policyName names one rate of the tier.

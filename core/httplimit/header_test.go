@@ -34,6 +34,7 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 		{"10/min", []int64{10}, "10 0 60", `"free";q=10;w=60`, `"free";r=0;t=6`, ""},
 		{"10/min", []int64{8, 5}, "10 2 48", `"free";q=10;w=60`, `"free";r=2;t=18`, "18"},
 		{"10/min burst 20", []int64{15}, "20 5 90", `"free";q=20;w=120`, `"free";r=5;t=6`, ""},
+		{"17/30s", []int64{1}, "17 16 2", `"free";q=17;w=30`, `"free";r=16;t=2`, ""},
 		{"3/30h", []int64{1}, "3 2 36000", `"free";q=3;w=108000`, `"free";r=2;t=36000`, ""},
 		// fractions of a second
 		{"2/s", []int64{1}, "2 1 1", `"free";q=2;w=1`, `"free";r=1;t=1`, ""},
