@@ -161,7 +161,7 @@ func (l *Limiter) Refund(ctx context.Context, identity Identity, cost int64) (d 
 // its tier is unlimited or blocked, or policy does not give it one.
 func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
 	var d Decision
-	if !l.resolve(&Check{Identity: identity}, &d) {
+	if !l.resolve(ctx, &Check{Identity: identity}, &d) {
 		return fmt.Errorf("ratetier: reset: no bucket for tier %q: %v", identity.Tier, d.Outcome)
 	}
 	return l.store.Reset(ctx, identity.key(d.Tier))
@@ -213,7 +213,7 @@ var operations = sync.Pool{New: func() any { return new(operation) }}
 // before. It returns when it was made, in the limiter's time.
 func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decision) (now int64) {
 	now = l.time.now()
-	if l.resolve(check, d) {
+	if l.resolve(ctx, check, d) {
 		op, _ := operations.Get().(*operation)
 		r := &op.request
 		r.Mode, r.Limits, r.Cost, r.Now = mode, d.tier.limits, check.Cost, now
@@ -228,7 +228,7 @@ func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decisi
 
 // resolve finds the tier that the check is about. It returns false if that already
 // decides it.
-func (l *Limiter) resolve(check *Check, d *Decision) bool {
+func (l *Limiter) resolve(ctx context.Context, check *Check, d *Decision) bool {
 	table := l.table.Load()
 	d.Cost = check.Cost
 	if check.Cost < 0 {
@@ -244,6 +244,10 @@ func (l *Limiter) resolve(check *Check, d *Decision) bool {
 		}
 	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):
 		why, policy = OutcomeMissingIdentity, l.onMissing
+	case ctx.Err() != nil: // the look-up failed because the client has gone
+		d.refuse(OutcomeCanceled)
+		d.Err = unidentified
+		return false
 	default:
 		d.Err = unidentified
 		why, policy = OutcomeIdentifyFailed, l.onIdentifyFailed

@@ -287,6 +287,10 @@ func TestACanceledContextIsNotAStoreFailure(t *testing.T) {
 		}
 	}
 	f.store.during = nil
+	d := f.Take(ctx, ratetier.Unidentified("192.0.2.1", fmt.Errorf("database: %w", ctx.Err())), 1)
+	if d.Outcome != ratetier.OutcomeCanceled || !errors.Is(d.Err, context.Canceled) {
+		t.Errorf("a look-up that was canceled: %+v", d)
+	}
 	if left := f.left(ana); left != 10 {
 		t.Errorf("%d left, want 10", left)
 	}
