@@ -25,7 +25,7 @@ each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWO
 
 TESTFLAGS ?=
 FUZZTIME ?= 5s
-BENCHTIME ?= 1s
+BENCHTIME ?= 300ms
 
 .PHONY: help
 help: ## List the targets
@@ -109,8 +109,9 @@ fuzz: ## Run each fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: ## Run every benchmark for BENCHTIME
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(call packages,$(MODULES))
+bench: $(BIN)/built ## Compare with the peers: six runs of BENCHTIME each, and their medians
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -count 6 -timeout 1h ./bench | tee $(BIN)/bench.txt
+	$(BIN)/benchstat -row .name,/users,/on -col /by $(BIN)/bench.txt
 
 .PHONY: api
 api: ## Compare the exported API with the last release

@@ -1,0 +1,6 @@
+// Package bench compares ratetier with its peers, which are dependencies of this
+// module and of no other. Each benchmark checks that a check was made: the limits are so
+// high that every request is allowed, and an answer carries its headers.
+//
+//	go test -run '^$' -bench . -count 6 ./bench
+package bench
