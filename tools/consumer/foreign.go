@@ -16,7 +16,7 @@ var foreign = map[string][]string{
 	"adapters/chi":       {"github.com/go-chi/chi"},
 	"adapters/echo":      {"github.com/labstack/echo"},
 	"adapters/gin":       {"github.com/gin-gonic/gin"},
-	"adapters/grpc":      {"google.golang.org/grpc"},
+	"adapters/grpc":      {"google.golang.org/grpc", "go.opentelemetry.io/otel"}, // which grpc knows of
 	"metrics/otel":       {"go.opentelemetry.io/otel"},
 	"metrics/prometheus": {"github.com/prometheus/client_golang"},
 	"stores/redis":       {"github.com/redis/go-redis", "github.com/alicebob/miniredis"},
