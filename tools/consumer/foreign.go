@@ -40,16 +40,21 @@ func checkPulled(dir string, p pulled) error {
 }
 
 func belongs(dir, path string) bool {
-	_, brings := foreign[dir]
-	if strings.HasPrefix(path, repo.Prefix) {
+	own, brings := foreign[dir]
+	if strings.HasPrefix(path, repo.Prefix) || under(own, path) {
 		return true
 	}
-	for owner, prefixes := range foreign {
-		for _, prefix := range prefixes {
-			if path == prefix || strings.HasPrefix(path, prefix+"/") {
-				return owner == dir
-			}
+	for _, prefixes := range foreign {
+		if under(prefixes, path) {
+			return false
 		}
 	}
 	return brings
+}
+
+// under tells whether the path of a module begins with one of the prefixes.
+func under(prefixes []string, path string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	})
 }
