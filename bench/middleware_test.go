@@ -80,12 +80,12 @@ func BenchmarkMiddleware(b *testing.B) {
 	}{
 		{"net-http", "nobody", "", done},
 		{"net-http", "ratetier", "X-RateLimit-Limit", ratetierhttp.Middleware(newLimiter(), ratetierhttp.Config{Identify: identify})(done)},
-		{"net-http", "httprate", "X-RateLimit-Limit", httprate.Limit(burst, time.Minute, httprate.WithKeyFuncs(byUser))(done)},
+		{"net-http", "httprate", "X-RateLimit-Limit", httprate.LimitBy(burst, time.Minute, byUser)(done)},
 		{"net-http", "ulule", "X-RateLimit-Limit", ululehttp.NewMiddleware(newUlule(), ululehttp.WithKeyGetter(func(r *http.Request) string { return r.Header.Get("X-User") })).Handler(done)},
 		{"net-http", "tollbooth", "RateLimit-Limit", tollbooth.LimitHandler(toll, done)},
 		{"chi", "nobody", "", onChi()},
 		{"chi", "ratetier", "X-RateLimit-Limit", onChi(ratetierchi.Middleware(newLimiter(), ratetierchi.Config{Identify: identify}))},
-		{"chi", "httprate", "X-RateLimit-Limit", onChi(httprate.Limit(burst, time.Minute, httprate.WithKeyFuncs(byUser)))},
+		{"chi", "httprate", "X-RateLimit-Limit", onChi(httprate.LimitBy(burst, time.Minute, byUser))},
 		{"gin", "nobody", "", onGin()},
 		{"gin", "ratetier", "X-RateLimit-Limit", onGin(ratetiergin.Middleware(newLimiter(), ratetiergin.Config{
 			Identify: func(c *gin.Context) (ratetier.Identity, error) { return identify(c.Request) },
