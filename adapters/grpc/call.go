@@ -11,19 +11,20 @@ import (
 )
 
 // call is one call on its way through all interceptors of this package. They share it, as
-// metadata that is set twice is sent twice: the outermost sets it for all.
+// metadata that is set twice is sent twice: the outermost sets it for all. It is the
+// origin of their admissions, by which the inner ones find it.
 type call struct {
 	mu        sync.Mutex
 	innermost *ratetier.Admission // of those that the call has passed
 	metered   *stream             // the innermost one
 }
 
-type callKey struct{}
-
 // callOf returns the call of a context, or a new one if this is the first interceptor.
 func callOf(ctx context.Context) (c *call, isNew bool) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		return c, false
+	for a, _ := ratetier.FromContext(ctx); a != nil; a = a.Outer() {
+		if c, ok := a.Origin().(*call); ok {
+			return c, false
+		}
 	}
 	return &call{}, true
 }

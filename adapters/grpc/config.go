@@ -64,7 +64,7 @@ type Config struct {
 
 	// MaxPushback is the longest wait after which a client with a retry policy is to try
 	// again by itself. Where a refused call would have to wait longer, such clients are
-	// told not to retry. By default [DefaultMaxPushback].
+	// told not to retry. By default [DefaultMaxPushback]; gRPC has room for 24 days.
 	MaxPushback time.Duration
 }
 

@@ -146,7 +146,7 @@ func TestSkippedCallsAreLeftAlone(t *testing.T) {
 		Skip:     func(_ context.Context, method string) bool { return method != "" },
 	}))
 	for _, method := range methods {
-		if a := send(asAna(t), conn, method, "hello"); a.err != nil || a.trailer.Len() > 0 {
+		if a := send(asAna(t), conn, method, "hello"); a.err != nil || len(a.trailer) > 0 {
 			t.Errorf("%s: %v, trailer %v", method, a.err, a.trailer)
 		}
 	}

@@ -145,13 +145,16 @@ func stacked(outer, inner []grpc.ServerOption) []grpc.ServerOption {
 type answer struct {
 	texts   []string
 	err     error
-	header  metadata.MD
-	trailer metadata.MD
+	header  md
+	trailer md
 }
+
+// md is metadata that package fmt prints with its values, which metadata.MD hides.
+type md map[string][]string
 
 // send calls a method of any kind with messages.
 func send(ctx context.Context, conn *grpc.ClientConn, method string, texts ...string) (a answer) {
-	options := []grpc.CallOption{grpc.Header(&a.header), grpc.Trailer(&a.trailer)}
+	options := []grpc.CallOption{grpc.Header((*metadata.MD)(&a.header)), grpc.Trailer((*metadata.MD)(&a.trailer))}
 	if method == unary {
 		reply := new(wrapperspb.StringValue)
 		a.err = conn.Invoke(ctx, method, wrapperspb.String(texts[0]), reply, options...)
@@ -184,7 +187,7 @@ func send(ctx context.Context, conn *grpc.ClientConn, method string, texts ...st
 // of returns the trailer's value of a key, "" if there is none.
 func (a *answer) of(t testing.TB, key string) string {
 	t.Helper()
-	switch values := a.trailer.Get(key); len(values) {
+	switch values := a.trailer[key]; len(values) {
 	case 0:
 		return ""
 	case 1:

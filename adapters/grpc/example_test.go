@@ -57,7 +57,7 @@ func Example() {
 		ctx := metadata.AppendToOutgoingContext(context.Background(), "x-api-key", key)
 		a := send(ctx, conn, method, "hello", "hello")
 		fmt.Printf("%-7s %-21s %v %q remaining %q\n", key, method, status.Code(a.err), status.Convert(a.err).Message(),
-			a.trailer.Get("x-ratelimit-remaining"))
+			a.trailer["x-ratelimit-remaining"])
 	}
 	call("key_ana", "/test.Text/Unary")
 	call("key_ana", "/test.Text/Unary")
@@ -87,7 +87,8 @@ func Example_settle() {
 		admission, _ := ratetier.FromContext(ctx)
 		decision := admission.Decision()
 		fmt.Println("tier", decision.Tier, "remaining", decision.Remaining)
-		return request, admission.Settle(ctx, 120)
+		_ = admission.Settle(ctx, 120) // a failed store has told the Observer
+		return request, nil
 	}
 	intercept := ratetiergrpc.UnaryServerInterceptor(limiter, ratetiergrpc.Config{
 		Identify:    func(context.Context) (ratetier.Identity, error) { return ana, nil },

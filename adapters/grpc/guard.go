@@ -50,13 +50,11 @@ type entry struct {
 func (g *guard) enter(ctx context.Context, method, route string) entry {
 	e := entry{guard: g, identity: g.identify(ctx)}
 	e.call, e.outermost = callOf(ctx)
-	if e.outermost {
-		ctx = context.WithValue(ctx, callKey{}, e.call)
-	}
 	e.ctx, e.admission = g.limiter.Enter(ctx, ratetier.Check{
 		Identity: e.identity,
 		Cost:     g.weigh(ctx, method),
 		Route:    route,
+		Origin:   e.call,
 	})
 	if decision := e.admission.Decision(); !decision.Allowed {
 		ratetier.Leave(e.ctx)

@@ -68,7 +68,7 @@ func TestAnswers(t *testing.T) {
 			"retry after 200ms; tier:two 5/s 5: a cost of 3, with 2 of 5 left"},
 		{"a tier that is not UTF-8", "n\xffn", 1, 2, codes.ResourceExhausted, "rate limit exceeded", "0", "-1",
 			"retry after 1m0s; tier:n\uFFFDn 1/min 1: a cost of 1, with 0 of 1 left"},
-		{"cost too high", "free", 50, 1, codes.FailedPrecondition, "request cost exceeds tier limit", "", "",
+		{"cost too high", "free", 50, 1, codes.FailedPrecondition, "request cost exceeds tier limit", "", "-1",
 			"tier:free  10: a cost of 50, where the tier never allows more than 10 at once"},
 		{"shadow", "shadow", 1, 2, codes.OK, "", "0", "", ""},
 		{"unlimited", "unlimited", 1, 2, codes.OK, "", "", "", ""},
@@ -159,7 +159,7 @@ func TestFiguresAreInTheTrailerAlone(t *testing.T) {
 	conn := dial(t, service{}, limited(newLimiter(1), ratetiergrpc.Config{Identify: identify}))
 	for _, method := range methods[:2] { // allowed, then limited
 		a := send(asAna(t), conn, method, "hello")
-		if len(a.header.Get("x-ratelimit-limit")) != 0 || a.of(t, "x-ratelimit-limit") != "1" {
+		if len(a.header["x-ratelimit-limit"]) != 0 || a.of(t, "x-ratelimit-limit") != "1" {
 			t.Errorf("%s: header %v, trailer %v", method, a.header, a.trailer)
 		}
 	}

@@ -3,6 +3,7 @@ package ratetiergrpc_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,8 @@ func TestARetryingClientWaitsAsLongAsItHasToAndNoLonger(t *testing.T) {
 		{ratetier.Per(1, time.Second+1), 0, 1, codes.ResourceExhausted, 0},
 		{ratetier.Per(1, time.Minute), time.Minute, 2, codes.OK, time.Minute},
 		{ratetier.Per(1, 300*time.Millisecond), 299 * time.Millisecond, 1, codes.ResourceExhausted, 0},
+		{ratetier.Per(1, math.MaxInt32*time.Millisecond), math.MaxInt64, 2, codes.OK, math.MaxInt32 * time.Millisecond},
+		{ratetier.Per(1, math.MaxInt32*time.Millisecond+1), math.MaxInt64, 1, codes.ResourceExhausted, 0},
 	} {
 		for _, method := range methods {
 			t.Run(fmt.Sprint(step.quota, step.maxPushback, method), func(t *testing.T) {
@@ -62,6 +65,22 @@ func TestARetryingClientWaitsAsLongAsItHasToAndNoLonger(t *testing.T) {
 					}
 				})
 			})
+		}
+	}
+}
+
+func TestACostThatNeverFitsIsNotRetried(t *testing.T) {
+	for _, method := range methods {
+		var attempts atomic.Int64
+		conn := dial(t, service{}, limited(newLimiter(10), ratetiergrpc.Config{
+			Identify: identify,
+			Cost: func(context.Context, string) int64 {
+				attempts.Add(1)
+				return 11
+			},
+		}), retrying("FAILED_PRECONDITION"))
+		if a := send(asAna(t), conn, method, "hello"); a.code() != codes.FailedPrecondition || attempts.Load() != 1 {
+			t.Errorf("%s: %v after %d attempts", method, a.err, attempts.Load())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ratetiergrpc_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -218,7 +219,32 @@ func TestHandlersFindTheAdmissionAndSettle(t *testing.T) {
 	}
 }
 
-// As many calls and messages get through as there are cells, whoever comes first.
+func TestOfConcurrentCallsAsManyGetThroughAsThereAreCells(t *testing.T) {
+	const cells, calls = 10, 100
+	for _, method := range methods {
+		conn := dial(t, service{}, limited(newLimiter(cells), ratetiergrpc.Config{Identify: identify}))
+		var allowed, refused atomic.Int64
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				switch a := send(asAna(t), conn, method, "hello"); a.code() {
+				case codes.OK:
+					allowed.Add(1)
+				case codes.ResourceExhausted:
+					refused.Add(1)
+				default:
+					t.Errorf("%s: %v", method, a.err)
+				}
+			})
+		}
+		wg.Wait()
+		if allowed.Load() != cells || refused.Load() != calls-cells {
+			t.Errorf("%s: %d allowed, %d refused, want %d, %d", method, allowed.Load(), refused.Load(), cells, calls-cells)
+		}
+	}
+}
+
+// Calls and messages compete for the same cells.
 func TestConcurrentCallsNeverGetMoreThanThereIs(t *testing.T) {
 	const clients = 40
 	limiter, other := newLimiter(clients), newLimiter(10*clients)

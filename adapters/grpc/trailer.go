@@ -1,6 +1,7 @@
 package ratetiergrpc
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -40,11 +41,14 @@ func (r *Refusal) trailer() metadata.MD {
 	if r.Decision.Measured() {
 		md = figures(&r.Decision)
 	}
-	if r.code() == codes.ResourceExhausted {
+	if r.code() == codes.ResourceExhausted || r.Decision.Outcome == ratetier.OutcomeCostTooHigh {
 		md[keyPushback] = []string{strconv.FormatInt(r.pushback(), 10)}
 	}
 	return md
 }
+
+// maxPushback is the longest wait that there is a number for: gRFC A6 gives it 32 bits.
+const maxPushback = math.MaxInt32 * time.Millisecond
 
 // pushback returns how many milliseconds the client is to wait, rounded up so that it
 // then gets through, or -1 if it is not to retry.
@@ -53,7 +57,7 @@ func (r *Refusal) pushback() int64 {
 	if longest == 0 {
 		longest = DefaultMaxPushback
 	}
-	if r.Decision.Outcome != ratetier.OutcomeLimited || r.Decision.RetryAfter > longest {
+	if r.Decision.Outcome != ratetier.OutcomeLimited || r.Decision.RetryAfter > min(longest, maxPushback) {
 		return -1
 	}
 	return int64((r.Decision.RetryAfter + time.Millisecond - 1) / time.Millisecond)

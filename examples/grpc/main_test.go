@@ -56,6 +56,7 @@ x-ratelimit-limit: 10
 x-ratelimit-remaining: 9
 key_eva Backup
 FailedPrecondition: request cost exceeds tier limit
+grpc-retry-pushback-ms: -1
 tier:free: a cost of 50, where the tier never allows more than 10 at once
  Data
 Unauthenticated: unauthenticated
