@@ -24,12 +24,13 @@ import (
 //		return nil, &ratetiergrpc.Refusal{Decision: d}
 //	}
 //
-// Clients see ResourceExhausted with RetryInfo and QuotaFailure if the call was limited,
-// and FailedPrecondition with QuotaFailure if it costs more than the tier ever allows:
-// after ResourceExhausted many clients try again, which here would never end. A call
-// whose context was done ends with Canceled or DeadlineExceeded. Any other refusal has
-// the code that stands for the status of the decision: Unauthenticated for 401,
-// PermissionDenied for 403, Unavailable for 503 and so on. None names a user.
+// Clients see ResourceExhausted with RetryInfo and QuotaFailure if the call was limited.
+// If it costs more than the tier ever allows, they see FailedPrecondition with
+// QuotaFailure, the code for what is not to be tried again as it is: after
+// ResourceExhausted many clients do, which here would never end. A call whose context was
+// done ends with Canceled or DeadlineExceeded. Any other refusal has the code that stands
+// for the status of the decision: Unauthenticated for 401, PermissionDenied for 403,
+// Unavailable for 503 and so on. None names a user.
 type Refusal struct {
 	// Decision is why.
 	Decision ratetier.Decision
