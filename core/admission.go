@@ -150,7 +150,7 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 		return a.decision
 	}
 	a.check.Cost = cost
-	if a.charged == 0 || cost < a.charged || cost > a.decision.tier.burst {
+	if a.charged == 0 || cost < a.charged || cost > a.decision.tier.burst || a.reloaded() {
 		_ = a.move(ctx, 0, nil) // an error leaves the request charged for more, never for less
 		a.decision = Decision{}
 		a.take(ctx)
@@ -158,6 +158,13 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 		a.takeMore(ctx, cost-a.charged)
 	}
 	return a.decision
+}
+
+// reloaded tells whether the tiers have changed since the check was decided: it may
+// belong to another bucket now, and two are not to be charged for one request.
+func (a *Admission) reloaded() bool {
+	was := a.decision.tier
+	return a.limiter.table.Load().tiers[was.name] != was
 }
 
 // take decides the check, with nothing decided or charged so far.
@@ -174,19 +181,19 @@ func (a *Admission) takeMore(ctx context.Context, more int64) {
 	check := a.check
 	check.Cost = more
 	a.limiter.decide(ctx, ModeTake, &check, &d)
+	d.Cost = a.check.Cost
 	if d.Outcome == OutcomeAllowed {
 		a.charged += more
 	} else {
 		_ = a.move(ctx, 0, &d) // as above
 	}
-	d.Cost = a.check.Cost
 	a.decision = d
 }
 
 // Settle makes the request cost what the work turned out to cost: in one atomic step,
 // it charges the difference to what was charged on admission, or gives it back. More
 // than the bucket holds is forgiven. After a change of the quota the difference keeps
-// the time it stood for.
+// the time it stood for, less what a bucket that now refills sooner has forgiven.
 //
 // What is given back is what the bucket, had nobody else used it, would still lack: not
 // what has refilled by itself in the meantime, which may be spent already. So a
@@ -194,9 +201,10 @@ func (a *Admission) takeMore(ctx context.Context, more int64) {
 // more than one that was charged the actual costs from the start. Of a reservation held
 // for longer than it takes to refill, nothing is given back.
 //
-// It also goes through when ctx is canceled, as it is when the client has gone. A
-// request that was charged nothing (unlimited, let through by policy, refused) has
-// nothing to settle. A second call returns [ErrSettled] and a negative cost an error
+// It also goes through when ctx is canceled, as it is when the client has gone. What
+// was admitted at cost 0 is charged all of the actual cost; what has no bucket or was
+// not admitted to it (unlimited, let through by policy, refused) has nothing to settle.
+// A second call returns [ErrSettled] and a negative cost an error
 // that names it; neither changes anything. An error of the store is not to be
 // retried: the difference may have been charged.
 func (a *Admission) Settle(ctx context.Context, actual int64) error {
@@ -209,14 +217,14 @@ func (a *Admission) Settle(ctx context.Context, actual int64) error {
 		return ErrSettled
 	}
 	a.settled = true
-	if a.charged == 0 {
+	if a.decision.Outcome != OutcomeAllowed {
 		return nil
 	}
 	return a.move(ctx, actual, nil)
 }
 
 // move charges or gives back the difference between what was charged and the cost. The
-// decision, if there is one, is told what is left then.
+// refusal, if there is one, is told what is left then, and how long its cost has to wait.
 func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error {
 	charged := a.charged
 	a.charged = cost
@@ -241,11 +249,11 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 	}
 	due := false
 	for i, limit := range was.limits {
-		interval := difference(limit, charged, cost, op.request.Now-a.since)
+		interval := difference(limit, now.limits[i], charged, cost, op.request.Now-a.since)
 		op.request.Limits = append(op.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
 		due = due || interval > 0
 	}
-	if !due {
+	if !due && told == nil {
 		return nil
 	}
 	l.apply(context.WithoutCancel(ctx), &op, &d)
@@ -255,20 +263,24 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 	}
 	if told != nil && told.Measured() {
 		told.measure(&op.result.Used)
+		told.wait(&op.result.Used)
 	}
 	return nil
 }
 
 // difference returns how many nanoseconds of a bucket's use to charge, or to give back,
-// so that one cost takes the place of another that was charged some time ago.
-func difference(limit gcra.Limit, charged, cost, ago int64) int64 {
+// so that one cost takes the place of another that was charged some time ago, under what
+// the limit was then.
+func difference(limit, now gcra.Limit, charged, cost, ago int64) int64 {
 	if cost > charged {
 		return limit.Charge(0, cost-charged)
 	}
 	before := max(0, limit.Charge(0, charged)-ago)
 	after := max(0, limit.Charge(0, cost)-ago)
+	// What a bucket that refills sooner now has forgiven may be what is given back here.
+	forgiven := max(0, limit.Offset-now.Offset)
 	// A part of a microsecond is left out: what is shared through Redis is whole ones,
 	// as long as the intervals are.
 	const microsecond = int64(time.Microsecond)
-	return (before - after) / microsecond * microsecond
+	return max(0, before-after-forgiven) / microsecond * microsecond
 }

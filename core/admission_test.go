@@ -109,6 +109,7 @@ func TestSettle(t *testing.T) {
 		{"as estimated", 4, 0, 4, 6},
 		{"less", 4, 0, 1, 9},
 		{"nothing", 4, 0, 0, 10},
+		{"nothing reserved", 0, 0, 4, 6},
 		{"more", 4, 0, 7, 3},
 		{"more than there is", 4, 0, 1000, 0},
 		{"far more than there is", 4, 0, math.MaxInt64, 0},
@@ -170,6 +171,39 @@ func TestARevisedReservationIsAsOldAsItsFirstCharge(t *testing.T) {
 	f.Take(context.Background(), ana, 5)
 	if err := a.Settle(context.Background(), 0); err != nil || f.left(ana) != 5 {
 		t.Errorf("%v, %d left, want 5", err, f.left(ana))
+	}
+}
+
+// What a tier charged that is gone is not given back to the tier that takes its place.
+func TestReviseAfterTheTierHasGone(t *testing.T) {
+	f := newFixture(t, ratetier.Config{DefaultTier: "free"})
+	bea := user("bea", "pro")
+	f.Take(context.Background(), user("bea", "gold"), 6) // by default, of free
+	_, a := f.Admit(context.Background(), check(bea, 3))
+	if err := f.SetTiers(ratetier.Tiers{"free": ratetier.PerMinute(10)}); err != nil {
+		t.Fatal(err)
+	}
+	if d := a.Revise(context.Background(), 4); d.Tier != "free" || d.Remaining != 0 || !d.Allowed {
+		t.Errorf("%+v, want all 4 of free charged", d)
+	}
+	if err := a.Settle(context.Background(), 0); err != nil || f.left(bea) != 4 {
+		t.Errorf("%v, %d left, want 4", err, f.left(bea))
+	}
+}
+
+// A refused revision has given back what it could, and waits for its whole cost.
+func TestALateRevisionWaitsForItsWholeCost(t *testing.T) {
+	f := newFixture(t, ratetier.Config{})
+	_, a := f.Admit(context.Background(), check(ana, 5))
+	f.clock.Advance(30 * time.Second) // the 5 have refilled
+	f.Take(context.Background(), ana, 10)
+	d := a.Revise(context.Background(), 6)
+	if d.Outcome != ratetier.OutcomeLimited || d.Remaining != 0 || d.RetryAfter != 36*time.Second {
+		t.Errorf("%+v, want to wait 36s", d)
+	}
+	f.clock.Advance(d.RetryAfter)
+	if d := f.Take(context.Background(), ana, 6); !d.Allowed {
+		t.Errorf("after the wait: %+v", d)
 	}
 }
 
@@ -269,6 +303,7 @@ func TestSettleAfterTheQuotaChanged(t *testing.T) {
 		{"lowered, refunded", ratetier.PerMinute(5), 1, 2, 3},
 		{"a longer window", ratetier.PerHour(10), 9, 0, 1},
 		{"another number of rates", ratetier.PerMinute(10).And(ratetier.PerHour(60)), 1, 0, 4},
+		{"a shorter window", ratetier.PerSecond(10), 0, 0, 0},
 		{"unlimited", ratetier.Unlimited(), 0, 9, 0},
 	} {
 		f := newFixture(t, ratetier.Config{})

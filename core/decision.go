@@ -117,3 +117,11 @@ func (d *Decision) measure(used *[MaxRates]int64) {
 		}
 	}
 }
+
+// wait fills in how long a refused cost has to wait, from what is used.
+func (d *Decision) wait(used *[MaxRates]int64) {
+	d.RetryAfter = 0
+	for i, limit := range d.tier.limits {
+		d.RetryAfter = max(d.RetryAfter, time.Duration(limit.Wait(used[i], d.Cost)))
+	}
+}

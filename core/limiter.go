@@ -171,10 +171,11 @@ func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
 // validates everything first: on an error nothing has changed. The default tier
 // and the policies stay.
 //
-// A bucket keeps what is used of it as a share of the whole: of 100 per hour, 95
-// used become 95 % of 10 per hour. So a reload grants nobody a fresh bucket, and
-// makes nobody wait longer than one refill. A user moved to another tier has
-// another bucket there.
+// A bucket keeps the time until it is full again, at most one refill of the new
+// quota. Where both take as long to refill, that is a share of the whole: of 100 per
+// hour, 95 used become 95 % of 10 per hour. So such a reload grants nobody a fresh
+// bucket, and none makes anybody wait longer than one refill. A user moved to another
+// tier has another bucket there.
 func (l *Limiter) SetTiers(tiers Tiers) error {
 	table, err := newTable(tiers, l.defaultTier)
 	if err != nil {
@@ -300,9 +301,7 @@ func (l *Limiter) apply(ctx context.Context, op *operation, d *Decision) {
 		return
 	}
 	d.refuse(OutcomeLimited)
-	for i, limit := range d.tier.limits {
-		d.RetryAfter = max(d.RetryAfter, time.Duration(limit.Wait(op.result.Used[i], d.Cost)))
-	}
+	d.wait(&op.result.Used)
 }
 
 // finish lets shadow mode have its say, and tells the observer.
