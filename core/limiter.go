@@ -246,8 +246,7 @@ func (l *Limiter) resolve(ctx context.Context, check *Check, d *Decision) bool {
 	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):
 		why, policy = OutcomeMissingIdentity, l.onMissing
 	case ctx.Err() != nil: // the look-up failed because the client has gone
-		d.refuse(OutcomeCanceled)
-		d.Err = unidentified
+		d.cancel(ctx, unidentified)
 		return false
 	default:
 		d.Err = unidentified
@@ -285,10 +284,10 @@ func (l *Limiter) apply(ctx context.Context, op *operation, d *Decision) {
 		err = l.store.Apply(ctx, &op.request, &op.result)
 	}
 	if err != nil {
-		d.Err = err
 		if ctx.Err() != nil {
-			d.refuse(OutcomeCanceled)
+			d.cancel(ctx, err)
 		} else {
+			d.Err = err
 			d.follow(l.onStoreFailed, OutcomeStoreFailed)
 		}
 		return
@@ -323,6 +322,16 @@ func (l *Limiter) finish(mode Mode, now int64, check *Check, d *Decision) {
 // refuse refuses with the outcome's own status.
 func (d *Decision) refuse(outcome Outcome) {
 	d.Outcome, d.Allowed, d.Status = outcome, false, outcomes[outcome].status
+}
+
+// cancel refuses because the context is done. The error is that of the context, with
+// what came of it.
+func (d *Decision) cancel(ctx context.Context, err error) {
+	d.refuse(OutcomeCanceled)
+	d.Err = err
+	if !errors.Is(err, ctx.Err()) { // as from a connection that was closed
+		d.Err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
 }
 
 // follow lets the policy decide.

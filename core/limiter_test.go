@@ -286,10 +286,17 @@ func TestACanceledContextIsNotAStoreFailure(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	f.store.during = nil
-	d := f.Take(ctx, ratetier.Unidentified("192.0.2.1", fmt.Errorf("database: %w", ctx.Err())), 1)
-	if d.Outcome != ratetier.OutcomeCanceled || !errors.Is(d.Err, context.Canceled) {
-		t.Errorf("a look-up that was canceled: %+v", d)
+	ctx, cancel = context.WithCancel(context.Background())
+	f.store.during, f.store.err = cancel, errStore
+	if d := f.Take(ctx, ana, 1); d.Outcome != ratetier.OutcomeCanceled || !errors.Is(d.Err, context.Canceled) || !errors.Is(d.Err, errStore) {
+		t.Errorf("a store that failed as well: %+v", d)
+	}
+	f.store.during, f.store.err = nil, nil
+	for _, failure := range []error{fmt.Errorf("database: %w", ctx.Err()), errors.New("database: connection closed")} {
+		d := f.Take(ctx, ratetier.Unidentified("192.0.2.1", failure), 1)
+		if d.Outcome != ratetier.OutcomeCanceled || !errors.Is(d.Err, context.Canceled) || !errors.Is(d.Err, failure) {
+			t.Errorf("a look-up that failed with %v: %+v", failure, d)
+		}
 	}
 	if left := f.left(ana); left != 10 {
 		t.Errorf("%d left, want 10", left)

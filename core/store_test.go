@@ -1,6 +1,7 @@
 package ratetier_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -27,12 +28,9 @@ func (s *store) Apply(ctx context.Context, request *ratetier.Request, result *ra
 	s.asked.Add(1)
 	if s.during != nil {
 		s.during()
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
-	if s.err != nil {
-		return s.err
+	if err := cmp.Or(s.err, ctx.Err()); err != nil {
+		return err
 	}
 	return s.Store.Apply(ctx, request, result)
 }

@@ -130,6 +130,10 @@ func codeOf(httpStatus int) codes.Code {
 // text is the message of a refusal that has nothing more to say than its code.
 func (r *Refusal) text() string {
 	switch r.code() {
+	case codes.Canceled:
+		return "context canceled"
+	case codes.DeadlineExceeded:
+		return "context deadline exceeded"
 	case codes.Unauthenticated:
 		return "unauthenticated"
 	case codes.PermissionDenied:

@@ -208,16 +208,16 @@ func TestAContextThatIsDoneEndsTheCallWithItsOwnCode(t *testing.T) {
 	cancel()
 	expired, cancel := context.WithDeadline(context.Background(), start)
 	defer cancel()
-	for _, step := range []struct {
-		ctx  context.Context
-		want codes.Code
-	}{{canceled, codes.Canceled}, {expired, codes.DeadlineExceeded}} {
-		limiter := newLimiter(full)
-		_, err := callDirectly(step.ctx, limiter, ratetiergrpc.Config{
-			Identify: func(context.Context) (ratetier.Identity, error) { return ana, nil },
-		})
-		if got := code(err); got != step.want || used(t, limiter) != 0 || !errors.Is(err, step.ctx.Err()) {
-			t.Errorf("%v: %v, used %d", step.ctx.Err(), err, used(t, limiter))
+	for _, ctx := range []context.Context{canceled, expired} {
+		want := status.FromContextError(ctx.Err())
+		for _, failure := range []error{nil, errors.New("the connection is closed")} {
+			limiter := newLimiter(full)
+			_, err := callDirectly(ctx, limiter, ratetiergrpc.Config{
+				Identify: func(context.Context) (ratetier.Identity, error) { return ana, failure },
+			})
+			if got := status.Convert(err); got.Code() != want.Code() || got.Message() != want.Message() || !errors.Is(err, ctx.Err()) || used(t, limiter) != 0 {
+				t.Errorf("%v, look-up %v: %v, used %d, want %v", ctx.Err(), failure, got, used(t, limiter), want)
+			}
 		}
 	}
 }
