@@ -18,7 +18,7 @@ OLDEST_GO := $(shell sed -n 's/^go //p' core/go.mod)
 OLDEST := $(patsubst %/go.mod,%,$(shell grep -lx 'go $(OLDEST_GO)' $(MODULES:%=%/go.mod)))
 
 # PORTABLE are the released modules that need no service to be tested.
-PORTABLE := $(filter core stores/% adapters/%,$(MODULES))
+PORTABLE := $(filter-out stores/redis,$(filter core stores/% adapters/% metrics/%,$(MODULES)))
 
 packages = $(1:%=./%/...)
 each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWORK=off && $(2)) || exit 1; done
@@ -41,7 +41,8 @@ ci: test vet lint actions fmt tidy race 32bit standalone consumer api fuzz commi
 # Results are not cached: the cache does not see files outside a module, such as the
 # README whose links are tested.
 .PHONY: test
-test: ## Test every module
+test: ## Test every module; needs redis-server
+	@./.ci/need redis-server
 	$(GO) test -count=1 $(TESTFLAGS) $(call packages,$(MODULES))
 
 .PHONY: portable
@@ -50,7 +51,7 @@ portable: ## Test the modules that need no service, on any system
 
 .PHONY: race
 race: ## Test every module under the race detector; needs a C compiler
-	@./.ci/need cc
+	@./.ci/need redis-server cc
 	$(GO) test -race $(call packages,$(MODULES))
 
 .PHONY: 32bit
@@ -85,6 +86,7 @@ tidy: ## Check that every go.mod is tidy
 
 .PHONY: standalone
 standalone: ## Build, vet and test every module without the workspace
+	@./.ci/need redis-server
 	@$(call each,$(MODULES),$(GO) build ./... && $(GO) vet ./... && $(GO) test ./...)
 
 .PHONY: oldest

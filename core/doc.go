@@ -34,8 +34,8 @@
 //
 // # Choosing a store
 //
-// The [Store] keeps the buckets: memorystore in this process, for one instance. A store
-// that instances share keeps one limit for all of them. Each store is a module of its own,
+// The [Store] keeps the buckets: memorystore in this process, for one instance; redisstore
+// in Redis, for any number of instances that share one limit. Each is a module of its own,
 // under github.com/ratetier/ratetier/stores.
 //
 // # Choosing an adapter

@@ -90,7 +90,7 @@ func New(config Config) (*Limiter, error) {
 	}
 	var storeErr error
 	if config.Store == nil {
-		storeErr = errors.New("no Store: use for example memorystore.New()")
+		storeErr = errors.New("no Store: use for example memorystore.New() for one instance, redisstore.New(...) for several")
 	}
 	var fallbackErr error
 	if config.OnStoreFailed.action == policyUseDefaultTier {

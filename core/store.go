@@ -7,9 +7,9 @@ import (
 	"github.com/ratetier/ratetier/core/gcra"
 )
 
-// Store keeps the buckets. Package memorystore keeps them in this process; package
-// storetest checks a store of your own against these promises, which are all that a
-// [Limiter] relies on:
+// Store keeps the buckets. Package memorystore keeps them in this process, redisstore in
+// Redis; package storetest checks a store of your own against these promises, which are
+// all that a [Limiter] relies on:
 //
 //  1. Apply is atomic. However many callers share a key, in one process or many,
 //     the outcome is that of some order of their requests, one after the other.

@@ -13,9 +13,16 @@ require (
 	github.com/ratetier/ratetier/adapters/nethttp v0.1.0
 	github.com/ratetier/ratetier/core v0.1.0
 	github.com/ratetier/ratetier/stores/memory v0.1.0
+	github.com/ratetier/ratetier/stores/redis v0.1.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c
 	google.golang.org/grpc v1.85.0
 	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 )
 
 require (
@@ -31,7 +38,7 @@ require (
 	github.com/goccy/go-json v0.10.5 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/leodido/go-urn v1.4.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
@@ -62,4 +69,5 @@ replace (
 	github.com/ratetier/ratetier/adapters/nethttp => ../adapters/nethttp
 	github.com/ratetier/ratetier/core => ../core
 	github.com/ratetier/ratetier/stores/memory => ../stores/memory
+	github.com/ratetier/ratetier/stores/redis => ../stores/redis
 )

@@ -124,9 +124,10 @@ type running struct {
 	stderr  bytes.Buffer
 }
 
-func start(t *testing.T, program string) *running {
+func start(t *testing.T, program string, flags ...string) *running {
 	t.Helper()
-	s := &running{command: exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0")}
+	flags = append([]string{"-addr", "127.0.0.1:0"}, flags...)
+	s := &running{command: exec.CommandContext(t.Context(), program, flags...)}
 	s.command.Stderr = &s.stderr
 	stdout, err := s.command.StdoutPipe()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	ratetierchi "github.com/ratetier/ratetier/adapters/chi"
 	ratetier "github.com/ratetier/ratetier/core"
 	memorystore "github.com/ratetier/ratetier/stores/memory"
+	redisstore "github.com/ratetier/ratetier/stores/redis"
 )
 
 // plans says who has which plan. In a real service this is a database.
@@ -86,11 +87,21 @@ func main() {
 	}
 }
 
-func run(addr, redis string, out io.Writer) error {
-	if redis != "" {
-		return errors.New("-redis: the Redis store is not in this build yet; leave the flag out to keep the limits in memory")
+// newStore returns where the limits are kept: in Redis if there is a URL, or else in
+// this process.
+func newStore(redisURL string) (ratetier.Store, error) {
+	if redisURL == "" {
+		return memorystore.New(), nil
 	}
-	handler, err := newHandler(memorystore.New())
+	return redisstore.Open(redisURL, redisstore.Config{})
+}
+
+func run(addr, redis string, out io.Writer) error {
+	store, err := newStore(redis)
+	if err != nil {
+		return err
+	}
+	handler, err := newHandler(store)
 	if err != nil {
 		return err
 	}

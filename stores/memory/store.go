@@ -7,7 +7,8 @@
 //		...
 //	})
 //
-// Several instances, each with a store of its own, admit several times the quota.
+// Several instances, each with a store of its own, admit several times the quota;
+// package redisstore shares one.
 package memorystore
 
 import (

@@ -1,0 +1,141 @@
+package redisstore_test
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/storetest"
+	redisstore "github.com/ratetier/ratetier/stores/redis"
+)
+
+// startCluster starts a cluster of three masters, and returns when it works.
+func startCluster(t *testing.T) []*server {
+	t.Helper()
+	const slots, nodes = 16384, 3
+	var servers []*server
+	for i := range nodes {
+		s := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(freePort(t)), "--cluster-node-timeout", "60000")
+		servers = append(servers, s)
+		if err := s.client(t).Do(t.Context(), "cluster", "addslotsrange", i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, s := range servers {
+		if err := s.client(t).Do(t.Context(), "config", "set", "cluster-announce-ip", "127.0.0.1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			host, port, _ := strings.Cut(s.addr, ":")
+			if err := servers[0].client(t).Do(t.Context(), "cluster", "meet", host, port, s.busPort(t)).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, s := range servers {
+		rdb := s.client(t)
+		wait(t, "the cluster to work", func() bool {
+			info := rdb.ClusterInfo(t.Context()).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3")
+		})
+	}
+	return servers
+}
+
+func (s *server) busPort(t *testing.T) string {
+	t.Helper()
+	return s.client(t).ConfigGet(t.Context(), "cluster-port").Val()["cluster-port"]
+}
+
+// wait polls until the condition holds.
+func wait(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for range 6000 {
+		if holds() {
+			return
+		}
+		<-poll.C
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+func newCluster(t *testing.T, servers []*server, change func(*redis.ClusterOptions)) *redis.ClusterClient {
+	t.Helper()
+	options := &redis.ClusterOptions{}
+	for _, s := range servers {
+		options.Addrs = append(options.Addrs, s.addr)
+	}
+	if change != nil {
+		change(options)
+	}
+	rdb := redis.NewClusterClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func TestConformanceOnACluster(t *testing.T) {
+	servers := startCluster(t)
+	rdb := newCluster(t, servers, nil)
+	subject := subject(t, rdb)
+	create := subject.New
+	subject.New = func() (ratetier.Store, error) {
+		for _, s := range servers {
+			if err := s.client(t).FlushDB(t.Context()).Err(); err != nil {
+				return nil, err
+			}
+		}
+		return create()
+	}
+	storetest.Run(t, subject)
+}
+
+// A node that stands still fails the checks of its own buckets only, each sent once.
+func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
+	servers := startCluster(t)
+	rdb := newCluster(t, servers, func(o *redis.ClusterOptions) { o.ReadTimeout = 5 * time.Second })
+	store := redisstore.New(rdb, redisstore.Config{Timeout: 300 * time.Millisecond})
+	keys := map[bool][]ratetier.Key{}
+	for i := range 60 {
+		key := ratetier.Key{Tier: "free", User: strconv.Itoa(i)}
+		before := servers[0].client(t).DBSize(t.Context()).Val()
+		if _, err := take(t.Context(), store, key, 1); err != nil {
+			t.Fatal(err)
+		}
+		frozen := servers[0].client(t).DBSize(t.Context()).Val() > before
+		keys[frozen] = append(keys[frozen], key)
+	}
+	servers[0].signal(t, syscall.SIGSTOP)
+	defer servers[0].signal(t, syscall.SIGCONT)
+	type outcome struct {
+		frozen bool
+		err    error
+	}
+	outcomes := make(chan outcome)
+	for frozen, keys := range keys {
+		for _, key := range keys {
+			go func() {
+				_, err := take(t.Context(), store, key, 1)
+				outcomes <- outcome{frozen, err}
+			}()
+		}
+	}
+	for range len(keys[true]) + len(keys[false]) {
+		if o := <-outcomes; (o.err != nil) != o.frozen {
+			t.Errorf("on the frozen node %t: error %v", o.frozen, o.err)
+		}
+	}
+	servers[0].signal(t, syscall.SIGCONT)
+	store.Quiet()
+	for _, key := range keys[true] {
+		if n := used(t, rdb, key); n > 2 {
+			t.Errorf("2 checks charged %d", n)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // the name by which Redis knows a script
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	ratetier "github.com/ratetier/ratetier/core"
+)
+
+//go:embed gcra.lua
+var source string
+
+// reset is what to ask of the script to make a bucket full.
+const reset = "x"
+
+// ask returns what to ask of the script for the request.
+func ask(request *ratetier.Request) string {
+	b := make([]byte, 1, 64)
+	switch request.Mode {
+	case ratetier.ModeCharge:
+		b[0] = 'c'
+	case ratetier.ModeRefund:
+		b[0] = 'r'
+	default:
+		b[0] = 't'
+	}
+	for _, limit := range request.Limits {
+		// No more than the whole bucket can be charged or given back.
+		cost := limit.Offset
+		if hi, lo := bits.Mul64(uint64(limit.Interval), uint64(request.Cost)); hi == 0 && lo < uint64(cost) {
+			cost = int64(lo)
+		}
+		for _, ns := range [...]int64{limit.Offset, cost} {
+			b = strconv.AppendInt(append(b, ' '), ns/1000, 10)
+			b = strconv.AppendInt(append(b, ' '), ns%1000, 10)
+		}
+	}
+	return string(b)
+}
+
+// once is a call of the script that the client never sends again by itself: one whose
+// answer was lost may have been charged.
+type once struct{ *redis.IntSliceCmd }
+
+// NoRetry is what go-redis asks before it tries again.
+func (once) NoRetry() bool { return true }
+
+// call is one call of the script, for one check or more.
+type call struct {
+	checks []*check
+	cmd    once
+}
+
+// script calls gcra.lua for many checks at a time.
+type script struct {
+	rdb    redis.UniversalClient
+	source string
+	sha    string        // by which Redis knows the source
+	prefix string        // of the keys, which no error may tell
+	clock  func() string // the time to go by, or "" for that of the server
+
+	// alone tells that a call can have one key only: on what spreads keys over
+	// servers. Such calls travel in a pipeline.
+	alone bool
+
+	calls, checks atomic.Uint64 // made, and what they were for
+}
+
+// set sets the source of the script.
+func (s *script) set(source string) {
+	sum := sha1.Sum([]byte(source))
+	s.source, s.sha = source, hex.EncodeToString(sum[:])
+}
+
+// run has all checks answered. Only a call that Redis did not know the script of is
+// made twice: it did nothing.
+func (s *script) run(ctx context.Context, checks []*check) {
+	var unknown []*check
+	for _, call := range s.process(ctx, checks, "evalsha", s.sha) {
+		if err := call.cmd.Err(); errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+			unknown = append(unknown, call.checks...)
+		} else {
+			s.answer(call)
+		}
+	}
+	if unknown == nil {
+		return
+	}
+	for _, call := range s.process(ctx, unknown, "eval", s.source) {
+		s.answer(call)
+	}
+}
+
+// process makes the calls, and returns them with what came of each.
+func (s *script) process(ctx context.Context, checks []*check, verb, script string) (calls []call) {
+	// The client's hooks are the user's code, and no server recovers this goroutine.
+	defer func() {
+		if p := recover(); p != nil {
+			for _, c := range calls {
+				c.cmd.SetErr(fmt.Errorf("the client panicked with a %T", p))
+			}
+		}
+	}()
+	s.checks.Add(uint64(len(checks)))
+	now := s.clock()
+	if len(checks) == 1 || !s.alone {
+		s.calls.Add(1)
+		calls = []call{newCall(ctx, checks, verb, script, now)}
+		_ = s.rdb.Process(ctx, calls[0].cmd) // the command keeps its error
+		return calls
+	}
+	s.calls.Add(uint64(len(checks)))
+	pipe := s.rdb.Pipeline()
+	for i := range checks {
+		c := newCall(ctx, checks[i:i+1], verb, script, now)
+		calls = append(calls, c)
+		_ = pipe.Process(ctx, c.cmd) // which only queues it
+	}
+	_, _ = pipe.Exec(ctx) // each command keeps its own error
+	return calls
+}
+
+func newCall(ctx context.Context, checks []*check, verb, script, now string) call {
+	const beforeKeys = 3
+	args := make([]any, 0, beforeKeys+len(checks)+1+len(checks))
+	args = append(args, verb, script, len(checks))
+	for _, c := range checks {
+		args = append(args, &c.key)
+	}
+	args = append(args, now)
+	for _, c := range checks {
+		args = append(args, &c.ask)
+	}
+	cmd := once{redis.NewIntSliceCmd(ctx, args...)}
+	cmd.SetFirstKeyPos(beforeKeys)
+	return call{checks, cmd}
+}
+
+// answer gives each check of the call its result, or the error of the call.
+func (s *script) answer(call call) {
+	reply, err := call.cmd.Result()
+	if err != nil {
+		err = s.withoutKeys(err)
+	}
+	for _, c := range call.checks {
+		size := 1 + 2*c.rates
+		if err == nil && len(reply) < size {
+			err = errors.New("redisstore: Redis gave a short answer")
+		}
+		if err == nil {
+			c.result.Allowed = reply[0] == 1
+			for i := range c.rates {
+				c.result.Used[i] = reply[1+2*i]*1000 + reply[2+2*i]
+			}
+			reply = reply[size:]
+		}
+		c.finish(err)
+	}
+}
+
+// withoutKeys returns the error with what Redis quotes cut off: to a command that it
+// does not know it answers with the arguments.
+func (s *script) withoutKeys(err error) error {
+	var answered redis.Error
+	if !errors.As(err, &answered) {
+		return fmt.Errorf("redisstore: %w", err)
+	}
+	text, _, _ := strings.Cut(answered.Error(), ", with args")
+	if strings.Contains(text, s.prefix) {
+		text, _, _ = strings.Cut(text, " ")
+	}
+	return errors.New("redisstore: Redis answers: " + text)
+}
