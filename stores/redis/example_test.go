@@ -53,7 +53,7 @@ func ExampleOpen() {
 	url := "redis://" + server.Addr()
 	store, err := redisstore.Open(url, redisstore.Config{Secret: "from the environment"})
 	if err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	defer store.Close()
 	limiter := ratetier.Must(ratetier.New(ratetier.Config{

@@ -47,7 +47,8 @@ func (k *keys) of(key *ratetier.Key) string {
 	h, _ := k.hashes.Get().(*userHash)
 	defer k.hashes.Put(h)
 
-	b := append(h.buffer[:0], key.User...)
+	b := h.buffer[:0]
+	b = append(b, key.User...)
 	var sum [sha1.Size]byte
 	if !k.readable {
 		h.Reset()

@@ -44,7 +44,7 @@ func startProxy(t testing.TB, server string) *proxy {
 			if err != nil {
 				return
 			}
-			upstream, err := net.Dial("tcp", server)
+			upstream, err := new(net.Dialer).DialContext(t.Context(), "tcp", server)
 			if err != nil {
 				client.Close()
 				continue
