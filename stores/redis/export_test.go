@@ -48,6 +48,19 @@ func (s *Store) Flights() (n int) {
 	return n
 }
 
+// Waiting returns how many checks wait to be sent.
+func (s *Store) Waiting() (n int) {
+	for _, q := range s.lanes.queues.Range {
+		q, _ := q.(*queue)
+		q.mu.Lock()
+		for c := q.first; c != nil; c = c.next {
+			n++
+		}
+		q.mu.Unlock()
+	}
+	return n
+}
+
 // Together has the requests answered by one call of the script.
 func (s *Store) Together(ctx context.Context, requests []ratetier.Request) ([]ratetier.Result, error) {
 	checks := make([]*check, len(requests))

@@ -25,7 +25,8 @@ const reset = "x"
 
 // ask returns what to ask of the script for the request.
 func ask(request *ratetier.Request) string {
-	b := make([]byte, 1, 64)
+	var memory [64]byte // enough for most, and not on the heap
+	b := memory[:1]
 	switch request.Mode {
 	case ratetier.ModeCharge:
 		b[0] = 'c'
@@ -86,7 +87,7 @@ func (s *script) set(source string) {
 // made twice: it did nothing.
 func (s *script) run(ctx context.Context, checks []*check) {
 	var unknown []*check
-	for _, call := range s.process(ctx, checks, "evalsha", s.sha) {
+	for _, call := range s.process(ctx, checks, "evalsha", &s.sha) {
 		if err := call.cmd.Err(); errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT") {
 			unknown = append(unknown, call.checks...)
 		} else {
@@ -96,13 +97,13 @@ func (s *script) run(ctx context.Context, checks []*check) {
 	if unknown == nil {
 		return
 	}
-	for _, call := range s.process(ctx, unknown, "eval", s.source) {
+	for _, call := range s.process(ctx, unknown, "eval", &s.source) {
 		s.answer(call)
 	}
 }
 
 // process makes the calls, and returns them with what came of each.
-func (s *script) process(ctx context.Context, checks []*check, verb, script string) (calls []call) {
+func (s *script) process(ctx context.Context, checks []*check, verb string, script *string) (calls []call) {
 	// The client's hooks are the user's code, and no server recovers this goroutine.
 	defer func() {
 		if p := recover(); p != nil {
@@ -115,14 +116,14 @@ func (s *script) process(ctx context.Context, checks []*check, verb, script stri
 	now := s.clock()
 	if len(checks) == 1 || !s.alone {
 		s.calls.Add(1)
-		calls = []call{newCall(ctx, checks, verb, script, now)}
+		calls = []call{newCall(ctx, checks, verb, script, &now)}
 		_ = s.rdb.Process(ctx, calls[0].cmd) // the command keeps its error
 		return calls
 	}
 	s.calls.Add(uint64(len(checks)))
 	pipe := s.rdb.Pipeline()
 	for i := range checks {
-		c := newCall(ctx, checks[i:i+1], verb, script, now)
+		c := newCall(ctx, checks[i:i+1], verb, script, &now)
 		calls = append(calls, c)
 		_ = pipe.Process(ctx, c.cmd) // which only queues it
 	}
@@ -130,7 +131,7 @@ func (s *script) process(ctx context.Context, checks []*check, verb, script stri
 	return calls
 }
 
-func newCall(ctx context.Context, checks []*check, verb, script, now string) call {
+func newCall(ctx context.Context, checks []*check, verb string, script, now *string) call {
 	const beforeKeys = 3
 	args := make([]any, 0, beforeKeys+len(checks)+1+len(checks))
 	args = append(args, verb, script, len(checks))

@@ -1,0 +1,177 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	redisstore "github.com/ratetier/ratetier/stores/redis"
+)
+
+// However long an outage is, few goroutines wait for the client, none of them for
+// longer than the client does, and checks are answered again when it is over.
+func TestAnOutageHoldsUpFewGoroutinesAndPasses(t *testing.T) {
+	const most = 32
+	s := startServer(t)
+	rdb := s.client(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	store := redisstore.New(rdb, redisstore.Config{Timeout: 5 * time.Millisecond})
+	s.signal(t, syscall.SIGSTOP)
+	var taking sync.WaitGroup
+	for range 20 {
+		taking.Go(func() {
+			for range 40 {
+				if _, err := take(t.Context(), store, ana, 1); err == nil {
+					t.Error("a server that stands still has answered")
+				}
+			}
+		})
+	}
+	taking.Wait()
+	if n := store.Flights(); n == 0 || n > most {
+		t.Errorf("%d goroutines wait, want 1 to %d", n, most)
+	}
+	s.signal(t, syscall.SIGCONT)
+	store.Quiet()
+	wait(t, "an answer", func() bool {
+		_, err := take(t.Context(), store, ana, 0)
+		return err == nil
+	})
+	store.Quiet()
+}
+
+// A check whose context ends goes at once, whether it is under way or waits for others.
+func TestACheckWhoseContextEndsGoesAtOnce(t *testing.T) {
+	s := startServer(t)
+	rdb := s.client(t)
+	store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
+	if _, err := take(t.Context(), store, ana, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.signal(t, syscall.SIGSTOP)
+	ctx, cancel := context.WithCancel(t.Context())
+	sent := store.Stats().Checks
+	errs := make(chan error)
+	const callers = 10
+	for range callers {
+		go func() {
+			_, err := take(ctx, store, ana, 1)
+			errs <- err
+		}()
+	}
+	wait(t, "the checks to be under way or wait", func() bool {
+		return int(store.Stats().Checks-sent)+store.Waiting() == callers
+	})
+	waiting := store.Waiting()
+	cancel()
+	for range callers {
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+	}
+	s.signal(t, syscall.SIGCONT)
+	store.Quiet()
+	if n := int(store.Stats().Checks - sent); n != callers-waiting {
+		t.Errorf("%d of %d were sent, though %d had not been when their context ended", n, callers, waiting)
+	}
+	if n := int(used(t, rdb, ana)); n > 1+callers-waiting {
+		t.Errorf("%d charged, though %d had not been sent", n, waiting)
+	}
+}
+
+// A server that is started anew knows neither the script nor the connections.
+func TestARestartCostsNoCheck(t *testing.T) {
+	port := freePort(t)
+	s := startServerAt(t, port)
+	rdb := s.client(t)
+	store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
+	for range 3 {
+		if _, err := take(t.Context(), store, ana, 1); err != nil {
+			t.Error(err)
+		}
+		s.stop()
+		s = startServerAt(t, port)
+	}
+}
+
+// What Redis refuses to do fails at once, with its reason, and charges nothing.
+func TestWhatRedisRefusesFailsWithItsReason(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		refuse     func(rdb *redis.Client) error
+		allow      func(rdb *redis.Client) error
+	}{
+		{
+			"out of memory", "OOM",
+			func(rdb *redis.Client) error { return rdb.ConfigSet(t.Context(), "maxmemory", "1").Err() },
+			func(rdb *redis.Client) error { return rdb.ConfigSet(t.Context(), "maxmemory", "0").Err() },
+		},
+		{
+			"a replica", "READONLY",
+			func(rdb *redis.Client) error {
+				return errors.Join(
+					rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "yes").Err(),
+					rdb.Do(t.Context(), "replicaof", "127.0.0.1", "1").Err())
+			},
+			func(rdb *redis.Client) error { return rdb.Do(t.Context(), "replicaof", "no", "one").Err() },
+		},
+		{
+			"no replica", "NOREPLICAS",
+			func(rdb *redis.Client) error { return rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err() },
+			func(rdb *redis.Client) error { return rdb.ConfigSet(t.Context(), "min-replicas-to-write", "0").Err() },
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rdb := startServer(t).client(t)
+			store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
+			if _, err := take(t.Context(), store, ana, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.refuse(rdb); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := take(t.Context(), store, ana, 1); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			if err := test.allow(rdb); err != nil {
+				t.Fatal(err)
+			}
+			if n := used(t, rdb, ana); n != 1 {
+				t.Errorf("1 check charged %d", n)
+			}
+		})
+	}
+}
+
+// The rights that the documentation names suffice.
+func TestRights(t *testing.T) {
+	s := startServer(t)
+	rights := strings.Fields("on >password ~trt:* +evalsha +eval +mget +set +del +time +hello +ping +client")
+	args := []any{"acl", "setuser", "ratetier"}
+	for _, right := range rights {
+		args = append(args, right)
+	}
+	if err := s.client(t).Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	store, err := redisstore.Open("redis://ratetier:password@"+s.addr, redisstore.Config{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, mode := range []ratetier.Mode{ratetier.ModeTake, ratetier.ModeCharge, ratetier.ModeRefund} {
+		request := ratetier.Request{Mode: mode, Key: ana, Limits: hourly(10), Cost: 2}
+		if err := store.Apply(t.Context(), &request, new(ratetier.Result)); err != nil {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+	if err := store.Reset(t.Context(), ana); err != nil {
+		t.Errorf("reset: %v", err)
+	}
+}
