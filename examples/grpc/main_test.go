@@ -151,7 +151,7 @@ func TestTheProgramServesAndCalls(t *testing.T) {
 
 func TestTheProgramSaysWhatItCannotDo(t *testing.T) {
 	for _, step := range []struct{ addr, redis, want string }{
-		{"127.0.0.1:0", "redis://:sec ret@localhost", "redisstore: the URL cannot be read: write it as redis://user:password@host:6379/0, with %40 for an @ in the password, and so on"},
+		{"nowhere", "redis://:sec ret@localhost", "redisstore: the URL cannot be read: write it as redis://user:password@host:6379/0, with %40 for an @ in the password, and so on"},
 		{"nowhere", "", "listen tcp: address nowhere: missing port in address"},
 	} {
 		if err := run(step.addr, step.redis, io.Discard); err == nil || err.Error() != step.want {

@@ -96,7 +96,12 @@ func (q *queue) do(ctx context.Context, c *check) (mine bool, err error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-c.timer.C:
-		err = q.late
+		select {
+		case <-c.finished: // at the same moment
+			return true, c.err
+		default:
+			err = q.late
+		}
 	}
 	q.mu.Lock()
 	mine = c.queued

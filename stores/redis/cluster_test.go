@@ -139,3 +139,30 @@ func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
 		}
 	}
 }
+
+// A cluster behind a proxy looks like a single server, until keys of two slots meet.
+func TestAClusterThatLooksLikeOneServerCostsNoCheck(t *testing.T) {
+	rdb := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(freePort(t))).client(t)
+	if err := rdb.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the cluster to work", func() bool {
+		return strings.Contains(rdb.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
+	requests := make([]ratetier.Request, 20)
+	for i := range requests {
+		requests[i] = ratetier.Request{Key: ratetier.Key{Tier: "free", User: strconv.Itoa(i)}, Limits: hourly(10), Cost: 1}
+	}
+	for range 2 {
+		results, err := store.Together(t.Context(), requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, result := range results {
+			if !result.Allowed {
+				t.Errorf("request %d: %+v", i, result)
+			}
+		}
+	}
+}

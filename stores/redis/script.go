@@ -71,8 +71,8 @@ type script struct {
 	clock  func() string // the time to go by, or "" for that of the server
 
 	// alone tells that a call can have one key only: on what spreads keys over
-	// servers. Such calls travel in a pipeline.
-	alone bool
+	// servers, be it a client or a proxy. Such calls travel in a pipeline.
+	alone atomic.Bool
 
 	calls, checks atomic.Uint64 // made, and what they were for
 }
@@ -83,22 +83,28 @@ func (s *script) set(source string) {
 	s.source, s.sha = source, hex.EncodeToString(sum[:])
 }
 
-// run has all checks answered. Only a call that Redis did not know the script of is
-// made twice: it did nothing.
+// run has all checks answered. A call is made again only after an answer which tells that
+// nothing was done: that the script is unknown, or that the keys are not of one server.
 func (s *script) run(ctx context.Context, checks []*check) {
-	var unknown []*check
+	var unknown, apart []*check
 	for _, call := range s.process(ctx, checks, "evalsha", &s.sha) {
-		if err := call.cmd.Err(); errors.Is(err, redis.ErrNoScript) || redis.HasErrorPrefix(err, "NOSCRIPT") {
+		switch err := call.cmd.Err(); {
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			unknown = append(unknown, call.checks...)
-		} else {
+		case redis.HasErrorPrefix(err, "CROSSSLOT") && len(call.checks) > 1:
+			apart = append(apart, call.checks...)
+		default:
 			s.answer(call)
 		}
 	}
-	if unknown == nil {
-		return
+	if unknown != nil {
+		for _, call := range s.process(ctx, unknown, "eval", &s.source) {
+			s.answer(call)
+		}
 	}
-	for _, call := range s.process(ctx, unknown, "eval", &s.source) {
-		s.answer(call)
+	if apart != nil {
+		s.alone.Store(true)
+		s.run(ctx, apart)
 	}
 }
 
@@ -114,7 +120,7 @@ func (s *script) process(ctx context.Context, checks []*check, verb string, scri
 	}()
 	s.checks.Add(uint64(len(checks)))
 	now := s.clock()
-	if len(checks) == 1 || !s.alone {
+	if len(checks) == 1 || !s.alone.Load() {
 		s.calls.Add(1)
 		calls = []call{newCall(ctx, checks, verb, script, &now)}
 		_ = s.rdb.Process(ctx, calls[0].cmd) // the command keeps its error

@@ -62,7 +62,8 @@ func New(rdb redis.UniversalClient, config Config) *Store {
 	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
 	config.Prefix = cmp.Or(config.Prefix, DefaultPrefix)
 	_, single := rdb.(*redis.Client)
-	script := &script{rdb: rdb, prefix: config.Prefix, clock: func() string { return "" }, alone: !single}
+	script := &script{rdb: rdb, prefix: config.Prefix, clock: func() string { return "" }}
+	script.alone.Store(!single)
 	script.set(source)
 	s := &Store{keys: newKeys(&config), script: script}
 	s.lanes = newLanes(rdb, func() *queue { return newQueue(config.Timeout, script.run) })
