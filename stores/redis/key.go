@@ -29,6 +29,7 @@ type keys struct {
 // userHash is a hash and the memory it needs.
 type userHash struct {
 	hash.Hash
+	sum    [sha1.Size]byte
 	buffer []byte
 }
 
@@ -49,11 +50,10 @@ func (k *keys) of(key *ratetier.Key) string {
 
 	b := h.buffer[:0]
 	b = append(b, key.User...)
-	var sum [sha1.Size]byte
 	if !k.readable {
 		h.Reset()
 		_, _ = h.Write(b) // a hash returns no error
-		h.Sum(sum[:0])
+		h.Sum(h.sum[:0])
 	}
 	b = append(b[:0], k.prefix...)
 	if k.readable {
@@ -69,7 +69,7 @@ func (k *keys) of(key *ratetier.Key) string {
 	if k.readable {
 		b = append(b, key.User...)
 	} else {
-		b = hex.AppendEncode(b, sum[:])
+		b = hex.AppendEncode(b, h.sum[:])
 	}
 	h.buffer = b
 	return string(b)

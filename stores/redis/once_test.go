@@ -139,8 +139,10 @@ func TestTheTimeoutHolds(t *testing.T) {
 	mute := startProxy(t, s.addr)
 	mute.set(silent)
 	for name, rdb := range map[string]redis.UniversalClient{
-		"silent":  newClient(t, mute.addr),
-		"refused": newClient(t, "127.0.0.1:1"),
+		"silent":            newClient(t, mute.addr),
+		"silent, punctual":  newClient(t, mute.addr, punctual),
+		"refused":           newClient(t, "127.0.0.1:1"),
+		"refused, punctual": newClient(t, "127.0.0.1:1", punctual),
 	} {
 		t.Run(name, func(t *testing.T) {
 			const timeout = 50 * time.Millisecond

@@ -34,6 +34,7 @@ func Open(url string, config Config) (*Store, error) {
 	options.WriteTimeout = cmp.Or(options.WriteTimeout, timeout)
 	options.PoolTimeout = cmp.Or(options.PoolTimeout, timeout)
 	options.MaxRetries = cmp.Or(options.MaxRetries, -1)
+	options.ContextTimeoutEnabled = true
 	// What servers before 7.2 answer with an error, which their statistics count.
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

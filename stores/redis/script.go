@@ -56,12 +56,6 @@ type once struct{ *redis.IntSliceCmd }
 // NoRetry is what go-redis asks before it tries again.
 func (once) NoRetry() bool { return true }
 
-// call is one call of the script, for one check or more.
-type call struct {
-	checks []*check
-	cmd    once
-}
-
 // script calls gcra.lua for many checks at a time.
 type script struct {
 	rdb    redis.UniversalClient
@@ -74,7 +68,7 @@ type script struct {
 	// servers, be it a client or a proxy. Such calls travel in a pipeline.
 	alone atomic.Bool
 
-	calls, checks atomic.Uint64 // made, and what they were for
+	calls, checks, reloads atomic.Uint64 // made, what they were for, and how often anew
 }
 
 // set sets the source of the script.
@@ -86,80 +80,110 @@ func (s *script) set(source string) {
 // run has all checks answered. A call is made again only after an answer which tells that
 // nothing was done: that the script is unknown, or that the keys are not of one server.
 func (s *script) run(ctx context.Context, checks []*check) {
-	var unknown, apart []*check
-	for _, call := range s.process(ctx, checks, "evalsha", &s.sha) {
-		switch err := call.cmd.Err(); {
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			unknown = append(unknown, call.checks...)
-		case redis.HasErrorPrefix(err, "CROSSSLOT") && len(call.checks) > 1:
-			apart = append(apart, call.checks...)
-		default:
-			s.answer(call)
-		}
+	s.checks.Add(uint64(len(checks)))
+	if len(checks) > 1 && s.alone.Load() {
+		s.runApart(ctx, checks)
+		return
 	}
-	if unknown != nil {
-		for _, call := range s.process(ctx, unknown, "eval", &s.source) {
-			s.answer(call)
-		}
+	cmd := s.call(ctx, checks, "evalsha", &s.sha)
+	if unknown(cmd) {
+		s.reloads.Add(1)
+		cmd = s.call(ctx, checks, "eval", &s.source)
 	}
-	if apart != nil {
+	if len(checks) > 1 && answered(cmd, "CROSSSLOT") {
 		s.alone.Store(true)
-		s.run(ctx, apart)
+		s.runApart(ctx, checks)
+		return
+	}
+	s.answer(checks, cmd)
+}
+
+// runApart does so by calls with one key each.
+func (s *script) runApart(ctx context.Context, checks []*check) {
+	var again []*check
+	for i, cmd := range s.pipeline(ctx, checks, "evalsha", &s.sha) {
+		if unknown(cmd) {
+			again = append(again, checks[i])
+		} else {
+			s.answer(checks[i:i+1], cmd)
+		}
+	}
+	if again == nil {
+		return
+	}
+	s.reloads.Add(uint64(len(again)))
+	for i, cmd := range s.pipeline(ctx, again, "eval", &s.source) {
+		s.answer(again[i:i+1], cmd)
 	}
 }
 
-// process makes the calls, and returns them with what came of each.
-func (s *script) process(ctx context.Context, checks []*check, verb string, script *string) (calls []call) {
-	// The client's hooks are the user's code, and no server recovers this goroutine.
-	defer func() {
-		if p := recover(); p != nil {
-			for _, c := range calls {
-				c.cmd.SetErr(fmt.Errorf("the client panicked with a %T", p))
-			}
-		}
-	}()
-	s.checks.Add(uint64(len(checks)))
-	now := s.clock()
-	if len(checks) == 1 || !s.alone.Load() {
-		s.calls.Add(1)
-		calls = []call{newCall(ctx, checks, verb, script, &now)}
-		_ = s.rdb.Process(ctx, calls[0].cmd) // the command keeps its error
-		return calls
-	}
+// call makes one call for all checks.
+func (s *script) call(ctx context.Context, checks []*check, verb any, script *string) (cmd once) {
+	s.calls.Add(1)
+	cmd = s.newCall(ctx, checks, verb, script)
+	defer recovered(cmd)
+	_ = s.rdb.Process(ctx, cmd) // the command keeps its error
+	return cmd
+}
+
+// pipeline makes a call for each check, all in one go.
+func (s *script) pipeline(ctx context.Context, checks []*check, verb any, script *string) (cmds []once) {
 	s.calls.Add(uint64(len(checks)))
-	pipe := s.rdb.Pipeline()
+	cmds = make([]once, len(checks))
 	for i := range checks {
-		c := newCall(ctx, checks[i:i+1], verb, script, &now)
-		calls = append(calls, c)
-		_ = pipe.Process(ctx, c.cmd) // which only queues it
+		cmds[i] = s.newCall(ctx, checks[i:i+1], verb, script)
+	}
+	defer recovered(cmds...)
+	pipe := s.rdb.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd) // which only queues it
 	}
 	_, _ = pipe.Exec(ctx) // each command keeps its own error
-	return calls
+	return cmds
 }
 
-func newCall(ctx context.Context, checks []*check, verb string, script, now *string) call {
+// recovered gives the commands an error if the client panicked: its hooks are the user's
+// code, and no server recovers the goroutines of a store.
+func recovered(cmds ...once) {
+	if p := recover(); p != nil {
+		for _, cmd := range cmds {
+			cmd.SetErr(fmt.Errorf("the client panicked with a %T", p))
+		}
+	}
+}
+
+// unknown tells whether Redis did not know the script.
+func unknown(cmd once) bool { return answered(cmd, "NOSCRIPT") }
+
+// answered tells whether Redis answered with an error that begins like that.
+func answered(cmd once, prefix string) bool {
+	err := cmd.Err()
+	return err != nil && redis.HasErrorPrefix(err, prefix)
+}
+
+func (s *script) newCall(ctx context.Context, checks []*check, verb any, script *string) once {
 	const beforeKeys = 3
 	args := make([]any, 0, beforeKeys+len(checks)+1+len(checks))
 	args = append(args, verb, script, len(checks))
 	for _, c := range checks {
 		args = append(args, &c.key)
 	}
-	args = append(args, now)
+	args = append(args, s.clock())
 	for _, c := range checks {
 		args = append(args, &c.ask)
 	}
 	cmd := once{redis.NewIntSliceCmd(ctx, args...)}
 	cmd.SetFirstKeyPos(beforeKeys)
-	return call{checks, cmd}
+	return cmd
 }
 
-// answer gives each check of the call its result, or the error of the call.
-func (s *script) answer(call call) {
-	reply, err := call.cmd.Result()
+// answer gives each check of a call its result, or the error of the call.
+func (s *script) answer(checks []*check, cmd once) {
+	reply, err := cmd.Result()
 	if err != nil {
 		err = s.withoutKeys(err)
 	}
-	for _, c := range call.checks {
+	for _, c := range checks {
 		size := 1 + 2*c.rates
 		if err == nil && len(reply) < size {
 			err = errors.New("redisstore: Redis gave a short answer")

@@ -25,7 +25,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,7 +42,9 @@ type Store struct {
 	denials *denials // nil if none are to be remembered
 	lanes   *lanes
 	script  *script
-	checks  sync.Pool    // of *check
+	checks  sync.Pool // of *check
+	late    error     // for checks without an answer in time
+	lates   atomic.Uint64
 	close   func() error // nil if the client is not ours
 }
 
@@ -48,6 +52,10 @@ var _ ratetier.Store = (*Store)(nil)
 
 // New returns a store that uses the client: one for a single server, Sentinel, Cluster
 // or Ring. Nothing is sent yet.
+//
+// A check is sent by a goroutine of its own, for the caller to be back in time whatever
+// the client does. If the client has ContextTimeoutEnabled and nothing can cancel the
+// check, its caller sends it, which is quicker where processors are few.
 //
 // It panics, with everything that is wrong, if there is no client or the config
 // contradicts itself.
@@ -61,12 +69,16 @@ func New(rdb redis.UniversalClient, config Config) *Store {
 	}
 	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
 	config.Prefix = cmp.Or(config.Prefix, DefaultPrefix)
-	_, single := rdb.(*redis.Client)
+	late := fmt.Errorf("redisstore: no answer within %v: %w", config.Timeout, os.ErrDeadlineExceeded)
+	client, single := rdb.(*redis.Client)
+	punctual := single && client.Options().ContextTimeoutEnabled
 	script := &script{rdb: rdb, prefix: config.Prefix, clock: func() string { return "" }}
 	script.alone.Store(!single)
 	script.set(source)
-	s := &Store{keys: newKeys(&config), script: script}
-	s.lanes = newLanes(rdb, func() *queue { return newQueue(config.Timeout, script.run) })
+	s := &Store{keys: newKeys(&config), script: script, late: late}
+	s.lanes = newLanes(rdb, func() *queue {
+		return &queue{send: script.run, timeout: config.Timeout, late: late, punctual: punctual}
+	})
 	if !config.AskAlways {
 		s.denials = newDenials()
 	}
@@ -82,6 +94,12 @@ type Stats struct {
 	// Checks is how many requests they were for.
 	Checks uint64
 
+	// Late is how many requests had no answer in time.
+	Late uint64
+
+	// Reloads is how many calls were made again because Redis did not know the script.
+	Reloads uint64
+
 	// Repeated is how many takes were refused without asking Redis, because it had
 	// refused one a moment ago; see [Config.AskAlways].
 	Repeated uint64
@@ -89,7 +107,12 @@ type Stats struct {
 
 // Stats returns what the store has done, counted while it is in use.
 func (s *Store) Stats() Stats {
-	stats := Stats{Calls: s.script.calls.Load(), Checks: s.script.checks.Load()}
+	stats := Stats{
+		Calls:   s.script.calls.Load(),
+		Checks:  s.script.checks.Load(),
+		Late:    s.lates.Load(),
+		Reloads: s.script.reloads.Load(),
+	}
 	if s.denials != nil {
 		stats.Repeated = s.denials.hits.Load()
 	}
@@ -141,10 +164,14 @@ func (s *Store) do(ctx context.Context, key *ratetier.Key, ask string, rates int
 	c, _ := s.checks.Get().(*check)
 	c.key, c.ask, c.rates, c.result, c.err = s.keys.of(key), ask, rates, ratetier.Result{}, nil
 	mine, err := s.lanes.of(c.key).do(ctx, c)
-	if err == nil {
+	switch {
+	case err == nil:
 		*result = c.result
+	case errors.Is(err, s.late):
+		s.lates.Add(1)
 	}
 	if mine {
+		c.ctx = nil
 		s.checks.Put(c)
 	}
 	return err
