@@ -1,8 +1,11 @@
 package redisstore_test
 
 import (
+	"context"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -137,6 +140,65 @@ func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
 		if n := used(t, rdb, key); n > 2 {
 			t.Errorf("2 checks charged %d", n)
 		}
+	}
+}
+
+// Nor does a cluster client send again what may have been charged.
+func TestACheckWithoutAnswerIsSentOnceToACluster(t *testing.T) {
+	servers := startCluster(t)
+	proxies := map[string]*proxy{}
+	for _, s := range servers {
+		proxies[s.addr] = startProxy(t, s.addr)
+	}
+	each := func(do func(*proxy)) {
+		for _, p := range proxies {
+			do(p)
+		}
+	}
+	sent := func() (n int) {
+		each(func(p *proxy) { n += p.commands("evalsha") })
+		return n
+	}
+	rdb := newCluster(t, servers, func(o *redis.ClusterOptions) {
+		o.ReadTimeout = 20 * time.Millisecond
+		o.MinRetryBackoff, o.MaxRetryBackoff = -1, -1
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, proxies[addr].addr)
+		}
+	})
+	direct := newCluster(t, servers, nil)
+	for name, fault := range map[string]fault{"lost": loseReplies, "cut": cutAfterRequest} {
+		t.Run(name, func(t *testing.T) {
+			store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
+			const users = 20
+			key := func(i int) ratetier.Key { return ratetier.Key{Tier: name, User: strconv.Itoa(i)} }
+			for i := range users {
+				if _, err := take(t.Context(), store, key(i), 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			each(func(p *proxy) { p.set(fault) })
+			before := sent()
+			var taking sync.WaitGroup
+			for i := range users {
+				taking.Go(func() {
+					if result, err := take(t.Context(), store, key(i), 1); err == nil {
+						t.Errorf("%+v without an answer", result)
+					}
+				})
+			}
+			taking.Wait()
+			store.Quiet()
+			if n := sent() - before; n != users {
+				t.Errorf("%d checks were sent %d times", users, n)
+			}
+			each(func(p *proxy) { p.set(none) })
+			for i := range users {
+				if n := used(t, direct, key(i)); n != 2 {
+					t.Errorf("2 checks charged %d", n)
+				}
+			}
+		})
 	}
 }
 

@@ -35,8 +35,8 @@ type denials struct {
 	hits  atomic.Uint64
 }
 
-// slot holds one denial. Its epoch goes up when it is cleared, so that an answer which
-// was on its way meanwhile is not put there.
+// slot holds one denial. It counts how often it was cleared: a denial of before does not
+// hold any more, nor does one that was on its way meanwhile.
 type slot struct {
 	epoch  atomic.Uint64
 	denial atomic.Pointer[denial]
@@ -45,6 +45,7 @@ type slot struct {
 // denial is an answer, and never changes.
 type denial struct {
 	bucket         bucketHash
+	epoch          uint64 // of the slot when the check was sent
 	limits         [ratetier.MaxRates]gcra.Limit
 	rates          int
 	used           [ratetier.MaxRates]int64
@@ -80,8 +81,9 @@ func (d *denials) slot(h bucketHash) *slot { return &d.slots[h.hi%maxDenials] }
 
 // repeat gives the answer if a remembered denial is one to the request, at that time.
 func (d *denials) repeat(h bucketHash, now time.Duration, request *ratetier.Request, result *ratetier.Result) bool {
-	known := d.slot(h).denial.Load()
-	if known == nil || known.bucket != h || !slices.Equal(known.limits[:known.rates], request.Limits) {
+	slot := d.slot(h)
+	known := slot.denial.Load()
+	if known == nil || known.bucket != h || known.epoch != slot.epoch.Load() || !slices.Equal(known.limits[:known.rates], request.Limits) {
 		return false
 	}
 	if now < known.received || now-known.sent >= denialAge || known.fits(now, request.Cost) {
@@ -107,20 +109,12 @@ func (d *denial) fits(now time.Duration, cost int64) bool {
 // remember keeps an answer to a take that was sent when the slot was at that epoch.
 func (d *denials) remember(h bucketHash, epoch uint64, sent time.Duration, request *ratetier.Request, result *ratetier.Result) {
 	known := &denial{
-		bucket: h, rates: len(request.Limits), used: result.Used,
+		bucket: h, epoch: epoch, rates: len(request.Limits), used: result.Used,
 		sent: sent, received: d.now(),
 	}
 	copy(known.limits[:], request.Limits)
-	slot := d.slot(h)
-	slot.denial.Store(known)
-	if slot.epoch.Load() != epoch {
-		slot.denial.CompareAndSwap(known, nil)
-	}
+	d.slot(h).denial.Store(known)
 }
 
 // clear forgets what is remembered of the bucket.
-func (d *denials) clear(h bucketHash) {
-	slot := d.slot(h)
-	slot.epoch.Add(1)
-	slot.denial.Store(nil)
-}
+func (d *denials) clear(h bucketHash) { d.slot(h).epoch.Add(1) }

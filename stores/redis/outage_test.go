@@ -85,6 +85,47 @@ func TestACheckWhoseContextEndsGoesAtOnce(t *testing.T) {
 	}
 }
 
+// Checks that wait behind batches which got lost are sent as soon as nobody waits for
+// those any more, though no other check comes to have them sent.
+func TestALostBatchHoldsUpOthersOnlyForAsLongAsItsOwnChecksWait(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s.addr)
+	rdb := newClient(t, p.addr, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	store := redisstore.New(rdb, redisstore.Config{Timeout: 500 * time.Millisecond})
+	connect(t, rdb, 5)
+	if _, err := take(t.Context(), store, ana, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.set(loseReplies)
+	errs := make(chan error)
+	try := func() {
+		_, err := take(t.Context(), store, ana, 0)
+		errs <- err
+	}
+	const window = 2
+	for n := 1; n <= window; n++ {
+		go try()
+		wait(t, "an answer to be lost", func() bool { return p.dropped() == n })
+	}
+	p.set(none)
+	sent, lost := store.Stats().Checks, time.Now()
+	wait(t, "the next check to have longer", func() bool { return time.Since(lost) > 100*time.Millisecond })
+	go try()
+	wait(t, "the check to wait", func() bool { return store.Waiting() == 1 })
+	answered := 0
+	for range window + 1 {
+		if err := <-errs; err == nil {
+			answered++
+		}
+	}
+	if answered != 1 {
+		t.Errorf("%d answered, want the one behind those that were lost", answered)
+	}
+	if n := store.Stats().Checks - sent; n != 1 {
+		t.Errorf("%d more checks were sent, want 1", n)
+	}
+}
+
 // A server that is started anew knows neither the script nor the connections.
 func TestARestartCostsNoCheck(t *testing.T) {
 	port := freePort(t)

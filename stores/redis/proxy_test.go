@@ -27,6 +27,7 @@ type proxy struct {
 	mu    sync.Mutex
 	fault fault
 	seen  bytes.Buffer // what clients sent, in lower case
+	lost  int          // how many answers were dropped
 }
 
 func startProxy(t testing.TB, server string) *proxy {
@@ -76,6 +77,13 @@ func (p *proxy) commands(name string) int {
 	return bytes.Count(p.seen.Bytes(), []byte("\r\n"+name+"\r\n"))
 }
 
+// dropped returns how many answers were dropped.
+func (p *proxy) dropped() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
 // pipe copies from one side to the other what the filter lets through.
 func (p *proxy) pipe(from, to net.Conn, filter func([]byte) (pass, cut bool)) {
 	defer from.Close()
@@ -116,6 +124,9 @@ func (p *proxy) toClient(called bool) (pass, cut bool) {
 	case p.fault == silent:
 		return false, false
 	case called:
+		if p.fault != none {
+			p.lost++
+		}
 		return p.fault == none, p.fault == cutAfterRequest
 	default:
 		return true, false

@@ -28,16 +28,19 @@ func startServer(t testing.TB, options ...string) *server {
 
 func startServerAt(t testing.TB, port int, options ...string) *server {
 	t.Helper()
+	return run(t, port, "eady to accept connections", append([]string{"--save", ""}, options...)...)
+}
+
+// run starts a redis-server, and returns when it has logged that it is ready.
+func run(t testing.TB, port int, ready string, arguments ...string) *server {
+	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatalf("%v: install it, as with apt-get install redis-server", err)
 	}
-	args := append([]string{
-		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(),
-		"--save", "", "--daemonize", "no",
-	}, options...)
+	arguments = append(arguments, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", t.TempDir(), "--daemonize", "no")
 	s := &server{addr: "127.0.0.1:" + strconv.Itoa(port)}
-	s.cmd = exec.CommandContext(context.Background(), path, args...)
+	s.cmd = exec.CommandContext(context.Background(), path, arguments...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +51,7 @@ func startServerAt(t testing.TB, port int, options ...string) *server {
 	t.Cleanup(s.stop)
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
+		if strings.Contains(lines.Text(), ready) {
 			go func() {
 				for lines.Scan() { // lest the pipe fills
 				}

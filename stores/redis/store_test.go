@@ -70,6 +70,27 @@ func TestInstancesThatShareABucketAdmitExactlyTheLimit(t *testing.T) {
 	}
 }
 
+// Instances whose clocks disagree share one limit: the clock of the server decides.
+func TestSkewedClocksMintNothing(t *testing.T) {
+	rdb := startServer(t).client(t)
+	allowed := 0
+	for i := range 50 {
+		store := redisstore.New(rdb, redisstore.Config{AskAlways: true})
+		request := ratetier.Request{Key: ana, Limits: hourly(4), Cost: 1, Now: time.Now().UnixNano()}
+		request.Now += int64(i%2) * int64(10*time.Hour)
+		var result ratetier.Result
+		if err := store.Apply(t.Context(), &request, &result); err != nil {
+			t.Fatal(err)
+		}
+		if result.Allowed {
+			allowed++
+		}
+	}
+	if allowed != 4 {
+		t.Errorf("%d allowed, want 4", allowed)
+	}
+}
+
 func TestAScriptThatIsFlushedUnderLoadCostsNoCheck(t *testing.T) {
 	rdb := startServer(t).client(t)
 	store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute, AskAlways: true})
