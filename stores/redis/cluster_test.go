@@ -99,6 +99,26 @@ func TestConformanceOnACluster(t *testing.T) {
 	storetest.Run(t, subject)
 }
 
+func TestConformanceOnARing(t *testing.T) {
+	addrs := map[string]string{}
+	for _, name := range []string{"one", "two", "three"} {
+		addrs[name] = startServer(t).addr
+	}
+	rdb := redis.NewRing(&redis.RingOptions{Addrs: addrs})
+	t.Cleanup(func() { _ = rdb.Close() })
+	subject := subject(t, rdb)
+	create := subject.New
+	subject.New = func() (ratetier.Store, error) {
+		if err := rdb.ForEachShard(t.Context(), func(ctx context.Context, shard *redis.Client) error {
+			return shard.FlushDB(ctx).Err()
+		}); err != nil {
+			return nil, err
+		}
+		return create()
+	}
+	storetest.Run(t, subject)
+}
+
 // A node that stands still fails the checks of its own buckets only, each sent once.
 func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
 	servers := startCluster(t)
