@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -48,8 +49,13 @@ func TestNoFaultAdmitsMoreThanTheLimit(t *testing.T) {
 				taking        sync.WaitGroup
 				stores        []*redisstore.Store
 			)
-			for range 2 {
-				rdb := newClient(t, p.addr, impatient, func(o *redis.Options) { o.DialTimeout = 20 * time.Millisecond })
+			// The callers of the second send their checks themselves when they can.
+			contexts := []context.Context{t.Context(), context.Background()}
+			for i := range contexts {
+				rdb := newClient(t, p.addr, impatient, func(o *redis.Options) {
+					o.DialTimeout = 20 * time.Millisecond
+					o.ContextTimeoutEnabled = i == 1
+				})
 				stores = append(stores, redisstore.New(rdb, redisstore.Config{Timeout: 20 * time.Millisecond}))
 			}
 			for i := range callers {
@@ -57,7 +63,7 @@ func TestNoFaultAdmitsMoreThanTheLimit(t *testing.T) {
 					for range checks {
 						request := ratetier.Request{Key: ana, Limits: hourly(limit), Cost: 1}
 						var result ratetier.Result
-						switch stores[i%2].Apply(t.Context(), &request, &result) {
+						switch stores[i%2].Apply(contexts[i%2], &request, &result) {
 						case nil:
 							if result.Allowed {
 								admitted.Add(1)
