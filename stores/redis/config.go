@@ -10,6 +10,9 @@ import (
 // DefaultTimeout is how long a check may take where [Config] does not say.
 const DefaultTimeout = 100 * time.Millisecond
 
+// maxTimeout is more than anybody waits, and little enough to reckon with.
+const maxTimeout = time.Hour
+
 // DefaultPrefix is what keys begin with where [Config] does not say.
 const DefaultPrefix = "trt"
 
@@ -20,7 +23,8 @@ const DefaultPrefix = "trt"
 type Config struct {
 	// Timeout bounds each call of the store, from the moment it is made, whatever
 	// the time limits of the client. What was sent by then may still be charged. By
-	// default [DefaultTimeout]; see also the deadline of the caller's context.
+	// default [DefaultTimeout], at most an hour; see also the deadline of the caller's
+	// context.
 	Timeout time.Duration
 
 	// Prefix is what keys begin with, before a colon. By default [DefaultPrefix].
@@ -45,8 +49,8 @@ type Config struct {
 // validate returns an error that lists everything that is wrong with the config.
 func (c *Config) validate() error {
 	var timeout, secret error
-	if c.Timeout < 0 {
-		timeout = fmt.Errorf("timeout %v: must be positive, or 0 for %v", c.Timeout, DefaultTimeout)
+	if c.Timeout < 0 || c.Timeout > maxTimeout {
+		timeout = fmt.Errorf("timeout %v: must be positive and at most %v, or 0 for %v", c.Timeout, maxTimeout, DefaultTimeout)
 	}
 	if c.ReadableKeys && c.Secret != "" {
 		secret = errors.New("a Secret hides users and ReadableKeys shows them: choose one")

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -61,7 +62,7 @@ var _ ratetier.Store = (*Store)(nil)
 // contradicts itself.
 func New(rdb redis.UniversalClient, config Config) *Store {
 	var clientErr error
-	if rdb == nil {
+	if v := reflect.ValueOf(rdb); rdb == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		clientErr = errors.New("no client: use for example redis.NewClient, or Open")
 	}
 	if err := errors.Join(clientErr, config.validate()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,6 +179,8 @@ func TestWhatIsWrongIsSaidWhenTheStoreIsMade(t *testing.T) {
 		want   []string
 	}{
 		{nil, redisstore.Config{}, []string{"no client"}},
+		{(*redis.Client)(nil), redisstore.Config{}, []string{"no client"}},
+		{newClient(t, "127.0.0.1:1"), redisstore.Config{Timeout: math.MaxInt64}, []string{"timeout 2562047h47m16.854775807s", "at most 1h"}},
 		{nil, redisstore.Config{Timeout: -time.Second, ReadableKeys: true, Secret: "s"},
 			[]string{"no client", "timeout -1s", "choose one"}},
 	} {
