@@ -51,6 +51,8 @@ func TestWhoTakesACheckToRedis(t *testing.T) {
 		{"nothing can cancel it", context.Background(), s.client(t, punctual), true},
 		{"it can be canceled", t.Context(), s.client(t, punctual), false},
 		{"the client does not keep to deadlines", context.Background(), s.client(t), false},
+		{"it sets none when it reads", context.Background(), s.client(t, punctual, func(o *redis.Options) { o.ReadTimeout = -2 }), false},
+		{"it sets none when it writes", context.Background(), s.client(t, punctual, func(o *redis.Options) { o.WriteTimeout = -2 }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var hook stacks

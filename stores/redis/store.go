@@ -72,7 +72,7 @@ func New(rdb redis.UniversalClient, config Config) *Store {
 	config.Prefix = cmp.Or(config.Prefix, DefaultPrefix)
 	late := fmt.Errorf("redisstore: no answer within %v: %w", config.Timeout, os.ErrDeadlineExceeded)
 	client, single := rdb.(*redis.Client)
-	punctual := single && client.Options().ContextTimeoutEnabled
+	punctual := single && keepsDeadlines(client.Options())
 	script := &script{rdb: rdb, prefix: config.Prefix, clock: func() string { return "" }}
 	script.alone.Store(!single)
 	script.set(source)
@@ -85,6 +85,12 @@ func New(rdb redis.UniversalClient, config Config) *Store {
 	}
 	s.checks.New = func() any { return newCheck() }
 	return s
+}
+
+// keepsDeadlines tells whether a client with these options never waits past the deadline
+// of a context. Time limits below 0 are those that were told not to be set.
+func keepsDeadlines(o *redis.Options) bool {
+	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0
 }
 
 // Stats is what a store has done since it was made.
