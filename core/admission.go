@@ -163,8 +163,7 @@ func (a *Admission) Revise(ctx context.Context, cost int64) Decision {
 // reloaded tells whether the tiers have changed since the check was decided: it may
 // belong to another bucket now, and two are not to be charged for one request.
 func (a *Admission) reloaded() bool {
-	was := a.decision.tier
-	return a.limiter.table.Load().tiers[was.name] != was
+	return a.decision.tier.next.Load() != nil
 }
 
 // take decides the check, with nothing decided or charged so far.
@@ -175,12 +174,14 @@ func (a *Admission) take(ctx context.Context) {
 	}
 }
 
-// takeMore charges more to a request that has been charged before.
+// takeMore charges more to the bucket that the request has been charged to before, whatever
+// becomes of its tier meanwhile.
 func (a *Admission) takeMore(ctx context.Context, more int64) {
-	var d Decision
-	check := a.check
+	l, check, now := a.limiter, a.check, a.limiter.time.now()
 	check.Cost = more
-	a.limiter.decide(ctx, ModeTake, &check, &d)
+	d := Decision{Cost: more, Tier: a.decision.Tier, Defaulted: a.decision.Defaulted, tier: a.decision.tier}
+	l.ask(ctx, ModeTake, now, &check, &d)
+	l.finish(ModeTake, now, &check, &d)
 	d.Cost = a.check.Cost
 	if d.Outcome == OutcomeAllowed {
 		a.charged += more
@@ -232,8 +233,8 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 		return nil
 	}
 	l, was := a.limiter, a.decision.tier
-	now := l.table.Load().tiers[was.name]
-	if now == nil || len(now.limits) != len(was.limits) {
+	now, smallest := was.since()
+	if now == nil {
 		return nil // the bucket it was charged to is no more
 	}
 	check := a.check
@@ -249,7 +250,7 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 	}
 	due := false
 	for i, limit := range was.limits {
-		interval := difference(limit, now.limits[i], charged, cost, op.request.Now-a.since)
+		interval := difference(limit, smallest[i], charged, cost, op.request.Now-a.since)
 		op.request.Limits = append(op.request.Limits, gcra.Limit{Interval: interval, Offset: now.limits[i].Offset})
 		due = due || interval > 0
 	}
@@ -270,15 +271,15 @@ func (a *Admission) move(ctx context.Context, cost int64, told *Decision) error 
 
 // difference returns how many nanoseconds of a bucket's use to charge, or to give back,
 // so that one cost takes the place of another that was charged some time ago, under what
-// the limit was then.
-func difference(limit, now gcra.Limit, charged, cost, ago int64) int64 {
+// the limit was then. The smallest offset is the one that the bucket has had since.
+func difference(limit gcra.Limit, smallest, charged, cost, ago int64) int64 {
 	if cost > charged {
 		return limit.Charge(0, cost-charged)
 	}
 	before := max(0, limit.Charge(0, charged)-ago)
 	after := max(0, limit.Charge(0, cost)-ago)
-	// What a bucket that refills sooner now has forgiven may be what is given back here.
-	forgiven := max(0, limit.Offset-now.Offset)
+	// What a bucket that refilled sooner has forgiven may be what is given back here.
+	forgiven := limit.Offset - smallest
 	// A part of a microsecond is left out: what is shared through Redis is whole ones,
 	// as long as the intervals are.
 	const microsecond = int64(time.Microsecond)

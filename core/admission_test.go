@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/clocktest"
 )
 
 func check(id ratetier.Identity, cost int64) ratetier.Check {
@@ -326,38 +327,128 @@ func TestSettleAfterTheQuotaChanged(t *testing.T) {
 	}
 }
 
-// Against a twin that is charged the actual cost from the start, a client that reserves
-// and settles is never ahead: whatever it does, and whenever it settles.
+// What a quota has forgiven that was there in between is not given back.
+func TestSettleAfterTheQuotaChangedAndChangedBack(t *testing.T) {
+	perMinute := ratetier.PerMinute(10)
+	for _, test := range []struct {
+		name  string
+		tiers ratetier.Tiers // in between
+		left  int64
+	}{
+		{"it forgave all but 1 s", ratetier.Tiers{"free": ratetier.PerSecond(10)}, 1},
+		{"it had another number of rates", ratetier.Tiers{"free": perMinute.And(ratetier.PerHour(600))}, 1},
+		{"it was unlimited", ratetier.Tiers{"free": ratetier.Unlimited()}, 1},
+		{"it was gone", ratetier.Tiers{"pro": perMinute}, 1},
+		{"it was the same", ratetier.Tiers{"free": perMinute}, 6},
+	} {
+		f := newFixture(t, ratetier.Config{})
+		_, a := f.Admit(context.Background(), check(ana, 5))
+		for _, tiers := range []ratetier.Tiers{test.tiers, {"free": perMinute}} {
+			if err := f.SetTiers(tiers); err != nil {
+				t.Fatal(err)
+			}
+			f.left(ana)
+		}
+		f.Take(context.Background(), ana, f.left(ana)-1)
+		if err := a.Settle(context.Background(), 0); err != nil || f.left(ana) != test.left {
+			t.Errorf("%s: %v, %d left, want %d", test.name, err, f.left(ana), test.left)
+		}
+	}
+}
+
+// hooked is a clock that does something of its own when it is asked next.
+type hooked struct {
+	*clocktest.Clock
+	once func()
+}
+
+func (c *hooked) Now() time.Time {
+	if once := c.once; once != nil {
+		c.once = nil
+		once()
+	}
+	return c.Clock.Now()
+}
+
+// A request that is revised at the moment of a reload stays charged to the bucket that it
+// was charged to, and gives back no more than that.
+func TestReviseWhileTheQuotaChanges(t *testing.T) {
+	clock := &hooked{Clock: clocktest.New(start)}
+	l := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: newStore(), Clock: clock, Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10)},
+	}))
+	l.Take(context.Background(), ana, 5)
+	_, a := l.Admit(context.Background(), check(ana, 1))
+	clock.once = func() {
+		if err := l.SetTiers(ratetier.Tiers{"free": ratetier.PerHour(10)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := a.Revise(context.Background(), 3); !d.Allowed || d.Remaining != 2 {
+		t.Fatalf("allowed %t, %d left, want it to be of the quota that it began with", d.Allowed, d.Remaining)
+	}
+	before := l.Peek(context.Background(), ana).ResetAfter
+	if err := a.Settle(context.Background(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if back := before - l.Peek(context.Background(), ana).ResetAfter; back != 18*time.Second {
+		t.Errorf("%v given back, want the 18s that 3 of 10 per minute stand for", back)
+	}
+}
+
+// Against a twin that is charged the actual cost from the start, a client that reserves,
+// revises and settles is never ahead: whatever it does, whenever it settles, and however
+// often the tiers change.
 func FuzzSettlingGainsNothing(f *testing.F) {
-	for seed := range uint64(50) {
+	for seed := range uint64(300) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		tiers := ratetier.Tiers{"free": ratetier.Per(1+random.Int64N(20), 30*time.Second).Burst(1 + random.Int64N(30))}
-		if random.IntN(2) == 0 {
-			tiers["free"] = tiers["free"].And(ratetier.PerHour(1 + random.Int64N(200)))
+		table := func() ratetier.Tiers {
+			period := time.Duration(1+random.IntN(60)) * time.Second
+			quota := ratetier.Per(1+random.Int64N(20), period).Burst(1 + random.Int64N(30))
+			if random.IntN(3) == 0 {
+				quota = quota.And(ratetier.PerHour(1 + random.Int64N(200)))
+			}
+			return ratetier.Tiers{[]string{"free", "free", "free", "free", "pro"}[random.IntN(5)]: quota}
 		}
+		tiers := table()
 		settler, twin := newFixture(t, ratetier.Config{Tiers: tiers}), newFixture(t, ratetier.Config{Tiers: tiers})
 		type work struct {
 			admission *ratetier.Admission
 			actual    int64
 		}
 		var open []work
-		settle := func(i int) {
-			if err := open[i].admission.Settle(context.Background(), open[i].actual); err != nil {
-				t.Fatal(err)
-			}
-			open = append(open[:i], open[i+1:]...)
-		}
 		for range 80 {
 			wait := time.Duration(random.Int64N(int64(10 * time.Second)))
 			settler.clock.Advance(wait)
 			twin.clock.Advance(wait)
-			if random.IntN(2) == 0 && len(open) > 0 {
-				settle(random.IntN(len(open)))
-			} else if _, a := settler.Admit(context.Background(), check(ana, random.Int64N(6))); a.Decision().Allowed {
-				actual := random.Int64N(a.Decision().Cost + 1)
+			switch random.IntN(8) {
+			case 0:
+				tiers := table()
+				if err := errors.Join(settler.SetTiers(tiers), twin.SetTiers(tiers)); err != nil {
+					t.Fatal(err)
+				}
+			case 1, 2, 3:
+				if len(open) == 0 {
+					continue
+				}
+				i := random.IntN(len(open))
+				if err := open[i].admission.Settle(context.Background(), open[i].actual); err != nil {
+					t.Fatal(err)
+				}
+				open = append(open[:i], open[i+1:]...)
+			case 4:
+				if len(open) > 0 && open[0].actual == 0 {
+					open[0].admission.Revise(context.Background(), random.Int64N(9))
+				}
+			default:
+				_, a := settler.Admit(context.Background(), check(ana, random.Int64N(6)))
+				if !a.Decision().Allowed {
+					continue
+				}
+				actual := max(0, random.Int64N(2*a.Decision().Cost+2)-a.Decision().Cost-1)
 				open = append(open, work{a, actual})
 				if d := twin.Take(context.Background(), ana, actual); !d.Allowed {
 					t.Fatalf("the settler was admitted %d, of which %d did not fit its twin", a.Decision().Cost, actual)
@@ -366,12 +457,6 @@ func FuzzSettlingGainsNothing(f *testing.F) {
 			if ahead, honest := settler.left(ana), twin.left(ana); ahead > honest {
 				t.Fatalf("the settler has %d left, its twin %d", ahead, honest)
 			}
-		}
-		for len(open) > 0 {
-			settle(0)
-		}
-		if ahead, honest := settler.left(ana), twin.left(ana); ahead > honest {
-			t.Fatalf("in the end the settler has %d left, its twin %d", ahead, honest)
 		}
 	})
 }

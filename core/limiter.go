@@ -65,6 +65,7 @@ type Limiter struct {
 	shadow   bool
 
 	table       atomic.Pointer[table]
+	replacing   sync.Mutex
 	defaultTier string
 
 	onMissing, onUnknownTier, onIdentifyFailed, onStoreFailed Policy
@@ -181,6 +182,9 @@ func (l *Limiter) SetTiers(tiers Tiers) error {
 	if err != nil {
 		return fmt.Errorf("ratetier: tiers unchanged: %w", err)
 	}
+	l.replacing.Lock()
+	defer l.replacing.Unlock()
+	l.table.Load().replace(table)
 	l.table.Store(table)
 	return nil
 }
@@ -215,16 +219,21 @@ var operations = sync.Pool{New: func() any { return new(operation) }}
 func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decision) (now int64) {
 	now = l.time.now()
 	if l.resolve(ctx, check, d) {
-		op, _ := operations.Get().(*operation)
-		r := &op.request
-		r.Mode, r.Limits, r.Cost, r.Now = mode, d.tier.limits, check.Cost, now
-		r.Key.Tier, r.Key.User, r.Key.Anonymous = d.Tier, check.Identity.User, check.Identity.anonymous()
-		l.apply(ctx, op, d)
-		*op = operation{}
-		operations.Put(op)
+		l.ask(ctx, mode, now, check, d)
 	}
 	l.finish(mode, now, check, d)
 	return now
+}
+
+// ask asks the store about the check, whose tier is resolved.
+func (l *Limiter) ask(ctx context.Context, mode Mode, now int64, check *Check, d *Decision) {
+	op, _ := operations.Get().(*operation)
+	r := &op.request
+	r.Mode, r.Limits, r.Cost, r.Now = mode, d.tier.limits, check.Cost, now
+	r.Key.Tier, r.Key.User, r.Key.Anonymous = d.Tier, check.Identity.User, check.Identity.anonymous()
+	l.apply(ctx, op, d)
+	*op = operation{}
+	operations.Put(op)
 }
 
 // resolve finds the tier that the check is about. It returns false if that already

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/ratetier/ratetier/core/gcra"
 )
@@ -16,18 +17,52 @@ import (
 //	{"free": "10/min", "pro": "20/s burst 100 and 50000/day", "enterprise": "unlimited"}
 type Tiers map[string]Quota
 
-// tier is one validated entry of the table. It is immutable.
+// tier is one validated entry of the table. It is immutable but for next.
 type tier struct {
 	name   string
 	quota  Quota
 	limits []gcra.Limit
 	burst  int64 // the smallest of its rates': no cost above it ever fits
+
+	// next is what took its place when the tiers were replaced, the zero tier if
+	// nothing did. It is nil while the tier is in use.
+	next atomic.Pointer[tier]
+}
+
+// since returns what the tier has become, and for each of its limits the smallest offset
+// on the way, which is all that a bucket can still lack of what it lacked before. It
+// returns nil if the tier was gone for a while, or had another number of rates.
+func (t *tier) since() (now *tier, smallest [MaxRates]int64) {
+	for now = t; ; now = now.next.Load() {
+		if len(now.limits) != len(t.limits) {
+			return nil, smallest
+		}
+		for i, limit := range now.limits {
+			if now == t || limit.Offset < smallest[i] {
+				smallest[i] = limit.Offset
+			}
+		}
+		if now.next.Load() == nil {
+			return now, smallest
+		}
+	}
 }
 
 // table is what a request is decided by. It is immutable, and swapped whole.
 type table struct {
 	tiers     map[string]*tier
 	byDefault *tier // nil if there is none
+}
+
+// replace tells each tier of the table what takes its place in the next one.
+func (t *table) replace(next *table) {
+	for name, was := range t.tiers {
+		if now := next.tiers[name]; now != nil {
+			was.next.Store(now)
+		} else {
+			was.next.Store(new(tier))
+		}
+	}
 }
 
 // newTable validates tiers and reports everything that is wrong with them.
