@@ -1,3 +1,0 @@
-// Package ratetierprom counts what limiters decide, and what their stores do, for
-// Prometheus.
-package ratetierprom
