@@ -9,6 +9,7 @@ tool (
 )
 
 require (
+	github.com/ratetier/ratetier/core v0.1.0
 	golang.org/x/exp v0.0.0-20261113113407-e3970619a1a4
 	golang.org/x/mod v0.43.0
 	golang.org/x/tools v0.52.1-0.20261106145633-d407941a339a
@@ -32,3 +33,5 @@ require (
 	golang.org/x/telemetry v0.0.0-20261010193011-f71dc92da45e // indirect
 	golang.org/x/vuln v1.9.0 // indirect
 )
+
+replace github.com/ratetier/ratetier/core => ../core

@@ -2,11 +2,12 @@ package svg
 
 import (
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Plot is a chart of up to four series over two axes that start at 0.
+// Plot is a chart of up to four series, the first on top, over two axes that start at 0.
 type Plot struct {
 	Title       string
 	Description string // what is to be seen, in a sentence
@@ -54,13 +55,16 @@ func (p Plot) SVG() []byte {
 		f.axes(c)
 		at := f.left
 		for i, s := range p.Series {
-			class := "c" + strconv.Itoa(i)
-			c.printf(`<g class="%s">`+"\n", class)
+			c.printf(`<g class="c%d">`, i)
 			c.rect("fill", at, margin+title, 10, 10)
-			f.series(c, s)
 			c.WriteString("</g>\n")
 			c.text("", "start", at+16, margin+title+10, s.Name)
 			at += 40 + letter*float64(len(s.Name))
+		}
+		for i, s := range slices.Backward(p.Series) { // the first on top
+			c.printf(`<g class="c%d">`+"\n", i)
+			f.series(c, s)
+			c.WriteString("</g>\n")
 		}
 	})
 }
