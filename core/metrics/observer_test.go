@@ -139,7 +139,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}))
 	decide := func(from, to int, route string) {
 		for i := from; i < to; i++ {
-			name := fmt.Sprint(i)
+			name := strconv.Itoa(i)
 			for _, identity := range []ratetier.Identity{
 				{User: name, Tier: "pro"}, {User: name, Tier: "plan " + name}, ratetier.Unidentified(name, errors.New("error "+name)),
 			} {
@@ -203,7 +203,7 @@ func TestNothingIsLostBetweenGoroutines(t *testing.T) {
 			for i := range events {
 				observe(ratetier.Event{
 					Decision: ratetier.Decision{Outcome: ratetier.OutcomeUnlimited, Allowed: true},
-					Route:    fmt.Sprint(i % routes),
+					Route:    strconv.Itoa(i % routes),
 				})
 			}
 		})

@@ -124,8 +124,8 @@ func TestTenThousandUsersMakeNoMorePointsThanTen(t *testing.T) {
 	points := func(users int) int {
 		for i := range users {
 			for range 2 {
-				limiter.Take(context.Background(), ratetier.Identity{User: fmt.Sprint(i), Tier: "free"}, 1)
-				limiter.Take(context.Background(), ratetier.Identity{User: fmt.Sprint(i), Tier: fmt.Sprint("plan", i)}, 1)
+				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: "free"}, 1)
+				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: fmt.Sprint("plan", i)}, 1)
 			}
 		}
 		return len(collected(t, reader))
@@ -197,7 +197,7 @@ func TestEventsAndCollectionsAtTheSameTime(t *testing.T) {
 			for i := range events {
 				observe(ratetier.Event{
 					Decision: ratetier.Decision{Outcome: ratetier.OutcomeUnlimited, Allowed: true, Tier: "max"},
-					Route:    fmt.Sprint(i % routes),
+					Route:    strconv.Itoa(i % routes),
 				})
 				if g == 0 && i%50 == 0 {
 					_ = reader.Collect(context.Background(), new(metricdata.ResourceMetrics)) // the last one is looked at

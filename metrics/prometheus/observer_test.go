@@ -164,8 +164,8 @@ func TestTenThousandUsersMakeNoMoreSeriesThanTen(t *testing.T) {
 	series := func(users int) int {
 		for i := range users {
 			for range 2 {
-				limiter.Take(context.Background(), ratetier.Identity{User: fmt.Sprint(i), Tier: "free"}, 1)
-				limiter.Take(context.Background(), ratetier.Identity{User: fmt.Sprint(i), Tier: fmt.Sprint("plan", i)}, 1)
+				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: "free"}, 1)
+				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: fmt.Sprint("plan", i)}, 1)
 			}
 		}
 		count, err := testutil.GatherAndCount(registry)
@@ -241,7 +241,7 @@ func TestEventsAndScrapesAtTheSameTime(t *testing.T) {
 			for i := range events {
 				observe(ratetier.Event{
 					Decision: ratetier.Decision{Outcome: ratetier.OutcomeAllowed, Allowed: true, Cost: 2},
-					Route:    fmt.Sprint(i % 10),
+					Route:    strconv.Itoa(i % 10),
 				})
 				if g == 0 && i%50 == 0 {
 					_, _ = registry.Gather() // the last one is looked at
