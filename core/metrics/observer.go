@@ -9,9 +9,10 @@ import (
 	ratetier "github.com/ratetier/ratetier/core"
 )
 
-// Meter is a system of metrics. Its methods are called once for each combination of
-// labels; the functions that they return are called for each event, from many goroutines
-// at once. Labels are in the order of [Metric.Labels].
+// Meter is a system of metrics. Its methods are called, one at a time, for the first event
+// of its kind; asked for the same labels again, they return what adds to the same number.
+// The functions that they return are called for each event, from many goroutines at once.
+// Labels are in the order of [Metric.Labels].
 type Meter interface {
 	// Counter returns what adds to the counter with these labels. It adds 0 or more.
 	Counter(metric *Metric, labels []string) (add func(int64))

@@ -22,6 +22,7 @@ import (
 type ledger struct {
 	mu     sync.Mutex
 	totals map[string]float64
+	made   int // calls of the methods
 }
 
 func newLedger() *ledger { return &ledger{totals: map[string]float64{}} }
@@ -36,6 +37,7 @@ func (l *ledger) add(metric *metrics.Metric, labels []string) func(float64) {
 	series := fmt.Sprintf("%s{%s}", metric.Prometheus(), strings.Join(pairs, ","))
 	l.mu.Lock()
 	l.totals[series] += 0
+	l.made++
 	l.mu.Unlock()
 	return func(v float64) {
 		l.mu.Lock()
@@ -175,40 +177,41 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestARouteMayBePartOfABufferThatIsUsedAgain(t *testing.T) {
 	l := newLedger()
 	observe := metrics.NewObserver(l, "memory")
-	buffer := []byte("/a")
-	event := ratetier.Event{
-		Decision: ratetier.Decision{Outcome: ratetier.OutcomeUnlimited, Allowed: true},
-		Route:    unsafe.String(&buffer[0], len(buffer)),
+	event := func(route string) {
+		observe(ratetier.Event{Decision: ratetier.Decision{Outcome: ratetier.OutcomeUnlimited, Allowed: true}, Route: route})
 	}
-	observe(event)
+	buffer := []byte("/a")
+	event(unsafe.String(&buffer[0], len(buffer)))
 	copy(buffer, "/b")
-	observe(event)
-	copy(buffer, "/a")
-	observe(event)
+	event(unsafe.String(&buffer[0], len(buffer)))
+	event("/a")
 	want := []string{
 		"decisions_total{route=/a,outcome=unlimited,allowed=yes} 2",
 		"decisions_total{route=/b,outcome=unlimited,allowed=yes} 1",
 	}
-	if got := l.lines(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	if got := l.lines(); !slices.Equal(got, want) || l.made != len(want) {
+		t.Errorf("got %q, made %d times; want %q", got, l.made, want)
 	}
 }
 
 func TestNothingIsLostBetweenGoroutines(t *testing.T) {
 	l := newLedger()
 	observe := metrics.NewObserver(l, "memory")
-	const goroutines, events, routes = 16, 1000, 20
+	const goroutines, events, routes = 16, 1000, 100
+	start := make(chan struct{})
 	var wg sync.WaitGroup
-	for range goroutines {
+	for g := range goroutines {
 		wg.Go(func() {
+			<-start
 			for i := range events {
 				observe(ratetier.Event{
 					Decision: ratetier.Decision{Outcome: ratetier.OutcomeUnlimited, Allowed: true},
-					Route:    strconv.Itoa(i % routes),
+					Route:    strconv.Itoa((g*7 + i) % routes),
 				})
 			}
 		})
 	}
+	close(start)
 	wg.Wait()
 	lines := l.lines()
 	for _, line := range lines {
