@@ -1,8 +1,181 @@
 package migrating
 
-import ( // of both sides
-	_ "github.com/alicebob/miniredis/v2"
-	_ "github.com/go-redis/redis_rate/v10"
-	_ "github.com/ratetier/ratetier/stores/redis"
-	_ "github.com/redis/go-redis/v9"
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	redisstore "github.com/ratetier/ratetier/stores/redis"
 )
+
+// answer is what became of a check.
+type answer struct {
+	allowed bool
+	wait    time.Duration
+}
+
+func fromRedisRate(rdb *redis.Client) func(ctx context.Context, user string, cost int) (answer, error) {
+	limiter := redis_rate.NewLimiter(rdb)
+	return func(ctx context.Context, user string, cost int) (answer, error) {
+		res, err := limiter.AllowN(ctx, user, redis_rate.PerMinute(10), cost)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{res.Allowed > 0, res.RetryAfter}, nil
+	}
+}
+
+func toRedisStore(rdb *redis.Client) func(ctx context.Context, user string, cost int) (answer, error) {
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: redisstore.New(rdb, redisstore.Config{}),
+		Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10)},
+	}))
+	return func(ctx context.Context, user string, cost int) (answer, error) {
+		d := limiter.Take(ctx, ratetier.Identity{User: user, Tier: "free"}, int64(cost))
+		return answer{d.Allowed, d.RetryAfter}, d.Err
+	}
+}
+
+var redisLimiters = map[string]func(*redis.Client) func(context.Context, string, int) (answer, error){
+	"redis_rate": fromRedisRate, "ratetier": toRedisStore,
+}
+
+func TestRedisRateAllowsTheSame(t *testing.T) {
+	for name, build := range redisLimiters {
+		t.Run(name, func(t *testing.T) {
+			allow := build(client(t, frozen(t).Addr()))
+			for i, want := range []answer{{allowed: true}, {allowed: true}, {wait: 12 * time.Second}, {allowed: true}} {
+				cost := []int{5, 4, 3, 1}[i]
+				got, err := allow(t.Context(), "ana", cost)
+				got.wait = max(0, got.wait) // redis_rate has -1 where there is nothing to wait for
+				if (got.wait - want.wait).Abs() < time.Millisecond {
+					got.wait = want.wait // redis_rate reckons in floats
+				}
+				if got != want || err != nil {
+					t.Errorf("step %d, cost %d: got %+v, %v, want %+v", i, cost, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRedisRateTellsToWaitForWhatNeverFits(t *testing.T) {
+	rdb := client(t, frozen(t).Addr())
+	if got, err := fromRedisRate(rdb)(t.Context(), "ana", 11); err != nil || got.allowed || got.wait <= 0 {
+		t.Errorf("redis_rate: got %+v, %v", got, err)
+	}
+	if got, err := toRedisStore(rdb)(t.Context(), "ana", 11); err != nil || got != (answer{}) {
+		t.Errorf("ratetier: got %+v, %v", got, err)
+	}
+}
+
+// A check whose answer is lost is sent again by the client, and charged again.
+func TestRedisRateChargesAgainWhatItDoesNotKnow(t *testing.T) {
+	for name, want := range map[string]int{"redis_rate": 4, "ratetier": 1} {
+		t.Run(name, func(t *testing.T) {
+			server := frozen(t)
+			behind := newLossy(t, server.Addr())
+			allow := redisLimiters[name](client(t, behind.addr))
+			if _, err := allow(t.Context(), "bea", 1); err != nil { // so that all are acquainted
+				t.Fatal(err)
+			}
+			behind.lose.Store(true)
+			if _, err := allow(t.Context(), "ana", 1); err == nil {
+				t.Fatal("got no error")
+			}
+			allow = redisLimiters[name](client(t, server.Addr()))
+			left := 0
+			for {
+				got, err := allow(t.Context(), "ana", 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !got.allowed {
+					break
+				}
+				left++
+			}
+			if charged := 10 - left; charged != want {
+				t.Errorf("one check of cost 1 was charged %d, want %d", charged, want)
+			}
+		})
+	}
+}
+
+// frozen returns a server whose clock stands still.
+func frozen(t *testing.T) *miniredis.Miniredis {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.SetTime(time.Unix(1_900_000_000, 0))
+	return server
+}
+
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 100 * time.Millisecond})
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// lossy is a way to a server on which the answers to scripts are lost, when told.
+type lossy struct {
+	addr string
+	lose atomic.Bool
+}
+
+func newLossy(t *testing.T, to string) *lossy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	l := &lossy{addr: listener.Addr().String()}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return // closed
+			}
+			go l.carry(near, to)
+		}
+	}()
+	return l
+}
+
+func (l *lossy) carry(near net.Conn, to string) {
+	defer near.Close()
+	far, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", to)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	var lost atomic.Bool // from here on
+	go func() {
+		_, _ = io.Copy(writer(func(p []byte) (int, error) {
+			if lost.Load() {
+				return len(p), nil
+			}
+			return near.Write(p)
+		}), far)
+	}()
+	_, _ = io.Copy(writer(func(p []byte) (int, error) {
+		if l.lose.Load() && bytes.Contains(p, []byte("evalsha")) {
+			lost.Store(true)
+		}
+		return far.Write(p)
+	}), near)
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

@@ -1,0 +1,61 @@
+package migrating
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sethvargo/go-limiter/httplimit"
+	"github.com/sethvargo/go-limiter/memorystore"
+)
+
+func fromGoLimiter(mux *http.ServeMux) (http.Handler, error) {
+	store, err := memorystore.New(&memorystore.Config{Tokens: 10, Interval: time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	middleware, err := httplimit.NewMiddleware(store, httplimit.IPKeyFunc())
+	if err != nil {
+		return nil, err
+	}
+	return middleware.Handle(mux), nil
+}
+
+func TestGoLimiterAnswersWithWhatIsNoDateOfHTTP(t *testing.T) {
+	last := expect(t, "go-limiter", must(t, fromGoLimiter), path("/data"), 10)
+	headers(t, "go-limiter", last,
+		"Retry-After: -", "X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 0", "X-Ratelimit-Reset: -")
+	retry := last.Header().Get("Retry-After")
+	if _, err := http.ParseTime(retry); err == nil || !strings.HasSuffix(retry, " UTC") {
+		t.Errorf("Retry-After is %q", retry)
+	}
+}
+
+func TestGoLimiterGivesEachIPv6AddressABucket(t *testing.T) {
+	expect(t, "go-limiter", must(t, fromGoLimiter), rotating, 20)
+}
+
+// A bucket of go-limiter is filled at once, when an interval ends that began with the
+// first request. One of ratetier is filled bit by bit, and would have none left then.
+func TestGoLimiterRefillsAtOnce(t *testing.T) {
+	store, err := memorystore.New(&memorystore.Config{Tokens: 10, Interval: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close(t.Context()) })
+	for _, wanted := range []bool{false, true} {
+		for {
+			_, left, _, ok, err := store.Take(t.Context(), "ana")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok && wanted && left != 9 {
+				t.Errorf("after the refill, %d are left", left)
+			}
+			if ok == wanted {
+				break
+			}
+		}
+	}
+}
