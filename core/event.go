@@ -1,7 +1,6 @@
 package ratetier
 
 import (
-	"context"
 	"log/slog"
 	"time"
 )
@@ -26,6 +25,8 @@ type Event struct {
 
 	// Elapsed is how long the decision took, the store included.
 	Elapsed time.Duration
+
+	at int64 // when it was made, in the limiter's time
 }
 
 // Observer is told each decision of a limiter: for metrics, logs and traces. It is
@@ -50,43 +51,4 @@ func (o Observer) tell(event Event) {
 		}
 	}()
 	o(event)
-}
-
-// LogEvents returns an observer that logs what an operator should know of: at
-// level Error what is broken (the store, the look-up of identities, a negative
-// cost), at Warn what is probably a mistake (an unknown tier, a cost that can never
-// fit). It says nothing of requests that are simply allowed or limited. Users are
-// not logged.
-func LogEvents(logger *slog.Logger) Observer {
-	return func(event Event) {
-		notable, level := event.notable()
-		if notable == 0 {
-			return
-		}
-		attrs := []slog.Attr{
-			slog.String("outcome", notable.String()),
-			slog.Bool("allowed", event.Allowed),
-			slog.String("tier", event.Identity.Tier),
-			slog.String("route", event.Route),
-			slog.Int64("cost", event.Cost),
-		}
-		if event.Err != nil {
-			attrs = append(attrs, slog.Any("error", event.Err))
-		}
-		logger.LogAttrs(context.Background(), level, "ratetier", attrs...)
-	}
-}
-
-// notable returns what is worth a line about the event, 0 if nothing is.
-func (e *Event) notable() (Outcome, slog.Level) {
-	for _, outcome := range [...]Outcome{e.Outcome, e.Defaulted} {
-		switch outcome {
-		case OutcomeStoreFailed, OutcomeIdentifyFailed, OutcomeInvalidCost:
-			return outcome, slog.LevelError
-		case OutcomeUnknownTier, OutcomeCostTooHigh:
-			return outcome, slog.LevelWarn
-		default:
-		}
-	}
-	return 0, 0
 }

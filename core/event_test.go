@@ -81,42 +81,6 @@ func TestAPanickingObserverDoesNotFailTheRequest(t *testing.T) {
 	}
 }
 
-func TestLogEvents(t *testing.T) {
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}}))
-	observe := ratetier.LogEvents(logger)
-	f := newFixture(t, ratetier.Config{DefaultTier: "free"})
-	steps := func() {
-		f.Take(context.Background(), ana, 10)
-		f.Take(context.Background(), ana, 1) // limited: nothing to tell
-		f.Take(context.Background(), user("secret-eva", "gold"), 1)
-		f.Take(context.Background(), ana, 50)
-		f.Take(context.Background(), ana, -1)
-		f.Take(context.Background(), ratetier.Unidentified("192.0.2.77", nil), 1)
-		f.Take(context.Background(), ratetier.Unidentified("192.0.2.77", errDatabase), 1)
-		f.store.err = errStore
-		f.Admit(context.Background(), ratetier.Check{Identity: user("secret-ana", "free"), Cost: 1, Route: "GET /data"})
-	}
-	steps()
-	for _, event := range f.events {
-		observe(event)
-	}
-	want := `level=WARN msg=ratetier outcome=unknown_tier allowed=true tier=gold route="" cost=1
-level=WARN msg=ratetier outcome=cost_too_high allowed=false tier=free route="" cost=50
-level=ERROR msg=ratetier outcome=invalid_cost allowed=false tier=free route="" cost=-1 error="ratetier: cost -1: must be at least 0; to give back, use Refund"
-level=ERROR msg=ratetier outcome=identify_failed allowed=false tier="" route="" cost=1 error="database: connection refused"
-level=ERROR msg=ratetier outcome=store_failed allowed=true tier=free route="GET /data" cost=1 error="store: no route to host"
-`
-	if log.String() != want {
-		t.Errorf("the log is\n%swant\n%s", log.String(), want)
-	}
-}
-
 // Whatever is printed or logged, in whatever form, shows no user.
 func TestNothingPrintedShowsTheUser(t *testing.T) {
 	id := user("sk-secret", "free")

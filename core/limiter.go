@@ -318,12 +318,14 @@ func (l *Limiter) finish(mode Mode, now int64, check *Check, d *Decision) {
 		d.Allowed, d.Shadow, d.Status = true, true, 0
 	}
 	if l.observer != nil {
+		at := l.time.now()
 		l.observer.tell(Event{
 			Decision: *d,
 			Mode:     mode,
 			Identity: check.Identity,
 			Route:    check.Route,
-			Elapsed:  time.Duration(l.time.now() - now),
+			Elapsed:  time.Duration(at - now),
+			at:       at,
 		})
 	}
 }
