@@ -21,17 +21,11 @@ const (
 	keyPushback = "grpc-retry-pushback-ms"
 )
 
-// figures returns the figures of a decision that has some. They are rendered into one
-// string and one slice, as each allocation is felt by every call.
+// figures returns the figures of a decision that has some. They share one array, as each
+// allocation is felt by every call.
 func figures(d *ratetier.Decision) metadata.MD {
-	var buffer [64]byte
-	text := strconv.AppendInt(buffer[:0], d.Limit, 10)
-	limit := len(text)
-	text = strconv.AppendInt(text, d.Remaining, 10)
-	remaining := len(text)
-	text = strconv.AppendInt(text, d.ResetAt().Add(time.Second-1).Unix(), 10)
-	all := string(text)
-	values := []string{all[:limit], all[limit:remaining], all[remaining:]}
+	limit, remaining, reset := d.Figures()
+	values := [...]string{limit, remaining, reset}
 	return metadata.MD{keyLimit: values[0:1:1], keyRemaining: values[1:2:2], keyReset: values[2:3:3]}
 }
 

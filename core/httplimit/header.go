@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,17 +74,11 @@ func clearHeaders(header http.Header) {
 	}
 }
 
-// setXRateLimit renders the three values into one string and one slice, whatever
-// their number: each allocation is felt by every request.
+// setXRateLimit has the three values share one array, as each allocation is felt by every
+// request. It is nobody else's, and has no room: a handler may change a value or add one.
 func setXRateLimit(header http.Header, d *ratetier.Decision) {
-	var buffer [64]byte
-	text := strconv.AppendInt(buffer[:0], d.Limit, 10)
-	limit := len(text)
-	text = strconv.AppendInt(text, d.Remaining, 10)
-	remaining := len(text)
-	text = strconv.AppendInt(text, seconds(time.Duration(d.ResetAt().UnixNano())), 10)
-	all := string(text)
-	values := []string{all[:limit], all[limit:remaining], all[remaining:]}
+	limit, remaining, reset := d.Figures()
+	values := [...]string{limit, remaining, reset}
 	header[headerLimit] = values[0:1:1]
 	header[headerRemaining] = values[1:2:2]
 	header[headerReset] = values[2:3:3]

@@ -102,6 +102,20 @@ func TestAppendingToAHeaderLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
+func TestChangingAHeaderLeavesOtherAnswersAlone(t *testing.T) {
+	limiter := newLimiter("10/min")
+	first, _ := admit(limiter, config{}, request(http.MethodGet, "/"))
+	for name := range first {
+		first[name][0] = "evil"
+	}
+	second, _ := admit(limiter, config{}, request(http.MethodGet, "/"))
+	for name := range second {
+		if second.Get(name) == "evil" {
+			t.Errorf("%s has what the handler of another request wrote", name)
+		}
+	}
+}
+
 func FuzzHeaders(f *testing.F) {
 	f.Add("free", int64(10), int64(time.Minute), int64(10), int64(3), int64(time.Second))
 	f.Add("a\"\\\r\nX-Evil: é%41", int64(5), int64(time.Second), int64(1), int64(1), int64(20*time.Millisecond))
