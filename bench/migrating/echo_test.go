@@ -3,6 +3,7 @@ package migrating
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
@@ -49,5 +50,27 @@ func TestEchoBelievesAddressesThatClientsMakeUp(t *testing.T) {
 	}
 	if passed, _ := send(toEcho(), many, another); passed == many {
 		t.Errorf("ratetier let all requests through")
+	}
+}
+
+func TestEchoForgetsBucketsThatAreNotFull(t *testing.T) {
+	store := middleware.NewRateLimiterMemoryStoreWithConfig(middleware.RateLimiterMemoryStoreConfig{
+		Rate: 1.0 / 3600, Burst: 1, ExpiresIn: time.Millisecond,
+	})
+	allow := func(user string) bool {
+		ok, err := store.Allow(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if !allow("ana") || allow("ana") {
+		t.Fatal("the burst is not 1")
+	}
+	for seen := time.Now(); time.Since(seen) < 10*time.Millisecond; {
+		allow("bea")
+	}
+	if !allow("ana") {
+		t.Error("the bucket of an hour was kept for more than a millisecond")
 	}
 }

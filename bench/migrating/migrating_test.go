@@ -95,3 +95,18 @@ func headers(t *testing.T, what string, answer *httptest.ResponseRecorder, want 
 		t.Errorf("%s: got headers %q, want %q", what, got, want)
 	}
 }
+
+// refillsAtOnce checks that of a limit of 10, nine are left after the first request that
+// is allowed again. ratetier, which refills evenly, would have none left then.
+func refillsAtOnce(t *testing.T, take func() (left int64, ok bool)) {
+	t.Helper()
+	for _, ok := take(); ok; _, ok = take() {
+	}
+	left, ok := take()
+	for !ok {
+		left, ok = take()
+	}
+	if left != 9 {
+		t.Errorf("after the refill, %d are left", left)
+	}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 func fromTollbooth(mux *http.ServeMux) http.Handler {
-	toll := tollbooth.NewLimiter(1, nil)
+	toll := tollbooth.NewLimiter(10.0/60, nil) // a second
 	toll.SetBurst(10)
 	toll.SetIPLookups([]string{"RemoteAddr"})
 	return tollbooth.LimitHandler(toll, mux)
@@ -21,7 +21,7 @@ func fromTollbooth(mux *http.ServeMux) http.Handler {
 func toNetHTTP(mux *http.ServeMux) http.Handler {
 	limiter := ratetier.Must(ratetier.New(ratetier.Config{
 		Store:       memorystore.New(),
-		Tiers:       ratetier.Tiers{"anyone": ratetier.PerSecond(1).Burst(10)},
+		Tiers:       ratetier.Tiers{"anyone": ratetier.PerMinute(10)},
 		DefaultTier: "anyone",
 	}))
 	return ratetierhttp.Mux(limiter, ratetierhttp.Config{Identify: byAddress}, mux)
@@ -29,10 +29,10 @@ func toNetHTTP(mux *http.ServeMux) http.Handler {
 
 func TestTollboothDoesNotSayHowLongToWait(t *testing.T) {
 	headers(t, "tollbooth", expect(t, "tollbooth", fromTollbooth(mux()), path("/data"), 10),
-		"Ratelimit-Limit: 1", "Ratelimit-Remaining: 0", "Ratelimit-Reset: 1",
-		"X-Rate-Limit-Duration: 1", "X-Rate-Limit-Limit: 1.00", "X-Rate-Limit-Request-Remote-Addr: 192.0.2.1:1234")
+		"Ratelimit-Limit: 0", "Ratelimit-Remaining: 0", "Ratelimit-Reset: 1",
+		"X-Rate-Limit-Duration: 1", "X-Rate-Limit-Limit: 0.17", "X-Rate-Limit-Request-Remote-Addr: 192.0.2.1:1234")
 	headers(t, "ratetier", expect(t, "ratetier", toNetHTTP(mux()), path("/data"), 10),
-		"Retry-After: 1", "X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 0", "X-Ratelimit-Reset: -")
+		"Retry-After: 6", "X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 0", "X-Ratelimit-Reset: -")
 }
 
 func TestTollboothLimitsEachPathByItself(t *testing.T) {
@@ -45,7 +45,7 @@ func TestTollboothLimitsEachPathByItself(t *testing.T) {
 }
 
 func TestTollboothBelievesAddressesThatClientsMakeUp(t *testing.T) {
-	byDefault := tollbooth.NewLimiter(1, nil)
+	byDefault := tollbooth.NewLimiter(10.0/60, nil)
 	byDefault.SetBurst(10)
 	expect(t, "tollbooth", tollbooth.LimitHandler(byDefault, mux()), another, 20)
 	expect(t, "ratetier", toNetHTTP(mux()), another, 10)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -56,6 +57,17 @@ func TestUluleDoesNotSayHowLongToWait(t *testing.T) {
 		"X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 0", "X-Ratelimit-Reset: -")
 	headers(t, "ratetier", expect(t, "ratetier", must(t, toQuotaText), path("/data"), 10),
 		"Retry-After: 6", "X-Ratelimit-Limit: 10", "X-Ratelimit-Remaining: 0", "X-Ratelimit-Reset: -")
+}
+
+func TestUluleRefillsAtOnce(t *testing.T) {
+	byRate := limiter.New(memory.NewStore(), limiter.Rate{Period: 10 * time.Millisecond, Limit: 10})
+	refillsAtOnce(t, func() (left int64, ok bool) {
+		c, err := byRate.Get(t.Context(), "ana")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Remaining, !c.Reached
+	})
 }
 
 func TestUluleGivesEachIPv6AddressABucket(t *testing.T) {
