@@ -12,10 +12,23 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	ratetier "github.com/ratetier/ratetier/core"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
 )
+
+func fromUluleInRedis(rdb *redis.Client) func(ctx context.Context, user string, cost int) (answer, error) {
+	return func(ctx context.Context, user string, cost int) (answer, error) {
+		store, err := ululeredis.NewStore(rdb)
+		if err != nil {
+			return answer{}, err
+		}
+		c, err := limiter.New(store, limiter.Rate{Period: time.Minute, Limit: 10}).Increment(ctx, user, int64(cost))
+		return answer{allowed: !c.Reached}, err
+	}
+}
 
 // answer is what became of a check.
 type answer struct {
@@ -36,7 +49,7 @@ func fromRedisRate(rdb *redis.Client) func(ctx context.Context, user string, cos
 
 func toRedisStore(rdb *redis.Client) func(ctx context.Context, user string, cost int) (answer, error) {
 	limiter := ratetier.Must(ratetier.New(ratetier.Config{
-		Store: redisstore.New(rdb, redisstore.Config{}),
+		Store: redisstore.New(rdb, redisstore.Config{Timeout: time.Second}),
 		Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10)},
 	}))
 	return func(ctx context.Context, user string, cost int) (answer, error) {
@@ -46,13 +59,13 @@ func toRedisStore(rdb *redis.Client) func(ctx context.Context, user string, cost
 }
 
 var redisLimiters = map[string]func(*redis.Client) func(context.Context, string, int) (answer, error){
-	"redis_rate": fromRedisRate, "ratetier": toRedisStore,
+	"redis_rate": fromRedisRate, "ulule": fromUluleInRedis, "ratetier": toRedisStore,
 }
 
 func TestRedisRateAllowsTheSame(t *testing.T) {
-	for name, build := range redisLimiters {
+	for _, name := range []string{"redis_rate", "ratetier"} {
 		t.Run(name, func(t *testing.T) {
-			allow := build(client(t, frozen(t).Addr()))
+			allow := redisLimiters[name](client(t, frozen(t).Addr()))
 			for i, want := range []answer{{allowed: true}, {allowed: true}, {wait: 12 * time.Second}, {allowed: true}} {
 				cost := []int{5, 4, 3, 1}[i]
 				got, err := allow(t.Context(), "ana", cost)
@@ -79,8 +92,8 @@ func TestRedisRateTellsToWaitForWhatNeverFits(t *testing.T) {
 }
 
 // A check whose answer is lost is sent again by the client, and charged again.
-func TestRedisRateChargesAgainWhatItDoesNotKnow(t *testing.T) {
-	for name, want := range map[string]int{"redis_rate": 4, "ratetier": 1} {
+func TestRedisRateAndUluleChargeAgainWhatTheyDoNotKnow(t *testing.T) {
+	for name, want := range map[string]int{"redis_rate": 4, "ulule": 4, "ratetier": 1} {
 		t.Run(name, func(t *testing.T) {
 			server := frozen(t)
 			behind := newLossy(t, server.Addr())
@@ -121,7 +134,7 @@ func frozen(t *testing.T) *miniredis.Miniredis {
 
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 100 * time.Millisecond})
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 300 * time.Millisecond})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }
