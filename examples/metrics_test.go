@@ -2,8 +2,6 @@ package examples_test
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,16 +147,4 @@ func exportedSeries(t *testing.T) series {
 		}
 	}
 	return all
-}
-
-// names returns the names of the metrics, those of a histogram once.
-func (s series) names() []string {
-	names := map[string]bool{}
-	for name := range s {
-		for _, suffix := range []string{"_count", "_sum", "_bucket"} {
-			name = strings.TrimSuffix(name, suffix)
-		}
-		names[name] = true
-	}
-	return slices.Sorted(maps.Keys(names))
 }
