@@ -35,13 +35,23 @@ type Identity struct {
 // have different buckets, which no [Identity.User] can reach; all callers with
 // the address "" share one.
 //
-// Adapters use it. The address is a key, not to be parsed: an adapter strips the
-// port and masks an IPv6 address to its /64 first.
+// The address is a key, not to be parsed: that of [AddressKey], without port and with an
+// IPv6 address masked to its /64.
 func Unidentified(address string, err error) Identity {
 	if err == nil {
 		err = ErrNoIdentity
 	}
 	return Identity{User: address, unidentified: err}
+}
+
+// Identified returns the identity that an adapter is to check, given what an identify
+// function returned: that identity, or where it names no user or came with an error,
+// [Unidentified] with the [AddressKey] of the client. Only then is the address asked for.
+func Identified(identity Identity, err error, ipv6Prefix int, address func() string) Identity {
+	if err == nil && identity.User != "" {
+		return identity
+	}
+	return Unidentified(AddressKey(address(), ipv6Prefix), err)
 }
 
 // anonymous tells whether User is an address.

@@ -75,23 +75,15 @@ func (e *entry) leave(err error) {
 // identify returns who is asking.
 func (g *guard) identify(ctx context.Context) ratetier.Identity {
 	identity, err := g.config.Identify(ctx)
-	if err == nil && identity.User == "" {
-		err = ratetier.ErrNoIdentity
-	}
-	if err == nil {
-		return identity
-	}
-	return ratetier.Unidentified(ratetier.AddressKey(g.clientAddr(ctx), g.config.IPv6Prefix), err)
-}
-
-func (g *guard) clientAddr(ctx context.Context) string {
-	if g.config.ClientAddr != nil {
-		return g.config.ClientAddr(ctx)
-	}
-	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-		return p.Addr.String()
-	}
-	return ""
+	return ratetier.Identified(identity, err, g.config.IPv6Prefix, func() string {
+		if g.config.ClientAddr != nil {
+			return g.config.ClientAddr(ctx)
+		}
+		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+			return p.Addr.String()
+		}
+		return ""
+	})
 }
 
 // weigh returns what the call costs.

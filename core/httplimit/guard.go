@@ -79,20 +79,15 @@ func (g *Guard[C]) Done(*http.Request) {}
 // look is how answers look, for a guard of another framework's adapter.
 func (g *Guard[C]) look() (Headers, bool) { return g.config.Headers, g.config.Problem }
 
-// identify returns who is asking, and why that is not known.
+// identify returns who is asking, and the error of Identify.
 func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
 	identity, err := g.config.Identify(c)
-	if err == nil && identity.User == "" {
-		err = ratetier.ErrNoIdentity
-	}
-	if err == nil {
-		return identity, nil
-	}
-	addr := r.RemoteAddr
-	if g.config.ClientAddr != nil {
-		addr = g.config.ClientAddr(c)
-	}
-	return ratetier.Unidentified(ratetier.AddressKey(addr, g.config.IPv6Prefix), err), err
+	return ratetier.Identified(identity, err, g.config.IPv6Prefix, func() string {
+		if g.config.ClientAddr != nil {
+			return g.config.ClientAddr(c)
+		}
+		return r.RemoteAddr
+	}), err
 }
 
 // weigh returns what the request costs.
