@@ -44,6 +44,10 @@ func Observers(observers ...Observer) Observer {
 	}
 }
 
+// Observed tells whether the limiter has an observer. If not, nobody learns the Route of a
+// [Check], and an adapter need not find it out.
+func (l *Limiter) Observed() bool { return l.observer != nil }
+
 func (o Observer) tell(event Event) {
 	defer func() {
 		if p := recover(); p != nil {

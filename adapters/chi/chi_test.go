@@ -256,7 +256,10 @@ func TestHeadCostsWhatGetCosts(t *testing.T) {
 // Users test handlers with a context of chi that no router has made.
 func TestContextOfATestNeedsNoRouter(t *testing.T) {
 	limiter := newLimiter(full)
-	handler := ratetierchi.Middleware(limiter, ratetierchi.Config{Identify: identify})(http.HandlerFunc(ok))
+	handler := ratetierchi.Middleware(limiter, ratetierchi.Config{
+		Identify:   identify,
+		RouteCosts: ratetierchi.RouteCosts{"/": 5},
+	})(http.HandlerFunc(ok))
 	ctx := context.WithValue(t.Context(), chi.RouteCtxKey, chi.NewRouteContext())
 	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 	request.Header.Set("X-User", ana.User)

@@ -13,8 +13,8 @@ package ratetierchi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -52,17 +52,16 @@ func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) htt
 			panic(fmt.Errorf("ratetier: middleware: RouteCosts: %q: patterns of chi end without a slash: write %q", key, name))
 		}
 	}
-	var lost sync.Once
-	return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string {
+	return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) {
 		rctx := chi.RouteContext(r.Context())
-		if rctx == nil && len(config.RouteCosts) > 0 {
-			lost.Do(func() {
-				slog.Error("ratetier: RouteCosts do not apply, as the limiter is around the router and knows no routes: use it in the router")
-			})
+		if rctx == nil {
+			return "", errAround
 		}
-		return route(rctx, r)
+		return route(rctx, r), nil
 	}))
 }
+
+var errAround = errors.New("the limiter is around the router and knows no routes: use it in the router")
 
 // Cost returns middleware for a route that declares what its requests cost in all,
 // on either side of the limiter. It panics if the cost is negative.
@@ -74,7 +73,7 @@ func Cost(cost int64) func(http.Handler) http.Handler {
 // end, "" where there is none.
 func route(rctx *chi.Context, r *http.Request) string {
 	pattern := rctx.RoutePattern()
-	if rctx == nil || rctx.Routes == nil || pattern != "" && !strings.HasSuffix(pattern, "*") {
+	if rctx.Routes == nil || pattern != "" && !strings.HasSuffix(pattern, "*") {
 		return pattern // there is no more to know: it has been routed to the end
 	}
 	path := cmp.Or(r.URL.RawPath, r.URL.Path, "/")

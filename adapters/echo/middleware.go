@@ -40,7 +40,9 @@ type RouteCosts = httplimit.RouteCosts
 // to send; errors.As finds the [*httplimit.Refusal] in it. It panics if the limiter
 // is nil or the config cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) echo.MiddlewareFunc {
-	return middleware(httplimit.NewGuard(limiter, config, route))
+	return middleware(httplimit.NewGuard(limiter, config, func(c echo.Context) (string, error) {
+		return route(c), nil
+	}))
 }
 
 // Cost returns middleware for a route that declares what its requests cost in all,

@@ -37,7 +37,9 @@ type RouteCosts = httplimit.RouteCosts
 // route. A refusal is answered, aborts the chain, and is the last of c.Errors, as a
 // [*httplimit.Refusal]. It panics if the limiter is nil or the config cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) gin.HandlerFunc {
-	return handler(httplimit.NewGuard(limiter, config, (*gin.Context).FullPath))
+	return handler(httplimit.NewGuard(limiter, config, func(c *gin.Context) (string, error) {
+		return c.FullPath(), nil
+	}))
 }
 
 // Cost returns middleware for a route that declares what its requests cost in all,

@@ -11,9 +11,8 @@
 package ratetierhttp
 
 import (
-	"log/slog"
+	"errors"
 	"net/http"
-	"sync"
 
 	ratetier "github.com/ratetier/ratetier/core"
 	"github.com/ratetier/ratetier/core/httplimit"
@@ -45,34 +44,30 @@ func Mux(limiter *ratetier.Limiter, config Config, mux *http.ServeMux) http.Hand
 // apply, which it logs as an error. It panics if the limiter is nil or the config
 // cannot work.
 func Middleware(limiter *ratetier.Limiter, config Config) func(http.Handler) http.Handler {
-	limit := httplimit.Middleware(httplimit.NewGuard(limiter, config, pattern))
-	var lost sync.Once
+	limit := httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) {
+		if r.Pattern == "" {
+			return "", errNotNext
+		}
+		return r.Pattern, nil
+	}))
+	limitMux := httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) {
+		return r.Pattern, nil
+	}))
 	return func(next http.Handler) http.Handler {
-		limited := limit(next)
 		if mux, ok := next.(router); ok {
-			return lookAhead{mux, limited}
+			return lookAhead{mux, limitMux(next)}
 		}
-		if len(config.RouteCosts) == 0 {
-			return limited
-		}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Pattern == "" {
-				lost.Do(func() {
-					slog.Error("ratetier: RouteCosts do not apply, as the limiter is not next to the mux and knows no routes: use ratetierhttp.Mux")
-				})
-			}
-			limited.ServeHTTP(w, r)
-		})
+		return limit(next)
 	}
 }
+
+var errNotNext = errors.New("the limiter is not next to the mux and knows no routes: use ratetierhttp.Mux")
 
 // Cost returns middleware for a route that declares what its requests cost in all,
 // on either side of the limiter. It panics if the cost is negative.
 func Cost(cost int64) func(http.Handler) http.Handler {
 	return httplimit.Middleware(httplimit.NewCost[*http.Request](cost))
 }
-
-func pattern(r *http.Request) string { return r.Pattern }
 
 // router is what an [*http.ServeMux] is.
 type router interface {

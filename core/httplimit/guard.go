@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 
 	ratetier "github.com/ratetier/ratetier/core"
 )
@@ -28,15 +30,18 @@ type Guard[C any] struct {
 	limiter *ratetier.Limiter
 	config  Config[C]
 	costs   costTable
-	route   func(C) string
+	route   func(C) (pattern string, err error)
+	lost    sync.Once
 }
 
 // NewGuard returns the guard of an adapter, with route returning the pattern of a
-// request's route in the framework's syntax, "" where none matched.
+// request's route in the framework's syntax, "" where none matched. Where no routes are
+// known, it returns an error that says where to mount the limiter instead: RouteCosts
+// cannot apply, which is logged once. It is called only where the pattern is of use.
 //
 // It panics if the limiter is nil or the config cannot work, naming everything that
 // is wrong: a middleware is built where the program starts.
-func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) string) *Guard[C] {
+func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) (pattern string, err error)) *Guard[C] {
 	costs, err := config.RouteCosts.compile()
 	err = errors.Join(config.validate(), err)
 	if limiter == nil {
@@ -44,6 +49,9 @@ func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) 
 	}
 	if err != nil {
 		panic(fmt.Errorf("ratetier: middleware: %w", err))
+	}
+	if config.Cost == nil && len(costs) == 0 && !limiter.Observed() {
+		route = func(C) (string, error) { return "", nil }
 	}
 	return &Guard[C]{limiter: limiter, config: config, costs: costs, route: route}
 }
@@ -54,7 +62,7 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 		return r.WithContext(skipped(r.Context())), nil
 	}
 	identity, identifyErr := g.identify(c, r)
-	route := g.route(c)
+	route := g.routeOf(c)
 	ctx, admission := g.limiter.Enter(r.Context(), ratetier.Check{
 		Identity: identity,
 		Cost:     g.weigh(c, r, route),
@@ -88,6 +96,15 @@ func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
 		}
 		return r.RemoteAddr
 	}), err
+}
+
+// routeOf returns the pattern of the request's route.
+func (g *Guard[C]) routeOf(c C) string {
+	route, err := g.route(c)
+	if err != nil && len(g.costs) > 0 {
+		g.lost.Do(func() { slog.Error("ratetier: RouteCosts do not apply", "error", err) })
+	}
+	return route
 }
 
 // weigh returns what the request costs.

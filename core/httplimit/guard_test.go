@@ -47,7 +47,7 @@ func guard(limiter *ratetier.Limiter, config config) *httplimit.Guard[*http.Requ
 	if config.Identify == nil {
 		config.Identify = isAna
 	}
-	return httplimit.NewGuard(limiter, config, func(r *http.Request) string { return r.Pattern })
+	return httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) { return r.Pattern, nil })
 }
 
 // admit sends a request through a guard, and returns what it answers with.
@@ -112,7 +112,7 @@ func TestAGuardThatCannotWorkPanicsWithAllThatIsWrong(t *testing.T) {
 					t.Errorf("panic %q has %d lines, want %d", err, got, len(step.want))
 				}
 			}()
-			httplimit.NewGuard(step.limiter, step.config, func(*http.Request) string { return "" })
+			httplimit.NewGuard(step.limiter, step.config, func(*http.Request) (string, error) { return "", nil })
 		})
 	}
 }
@@ -219,5 +219,60 @@ func TestARefusalIsTheErrorThatCausedIt(t *testing.T) {
 	}
 	if want := `ratetier: refused with 503: identify_failed (tier "")`; refusal.Error() != want {
 		t.Errorf("the error is %q, want %q", refusal, want)
+	}
+}
+
+// Looking a route up may cost more than all the rest.
+func TestARouteIsLookedUpOnlyWhereItIsOfUse(t *testing.T) {
+	unobserved, observed := newLimiter("10/min"), newLimiterWith(ratetier.Config{Observer: func(ratetier.Event) {}}, "10/min")
+	for _, step := range []struct {
+		name    string
+		limiter *ratetier.Limiter
+		config  config
+		want    int
+	}{
+		{"for nothing", unobserved, config{Identify: isAna}, 0},
+		{"for RouteCosts", unobserved, config{Identify: isAna, RouteCosts: httplimit.RouteCosts{"/": 2}}, 1},
+		{"for Cost", unobserved, config{Identify: isAna, Cost: costing(1)}, 1},
+		{"for the observer", observed, config{Identify: isAna}, 1},
+	} {
+		lookups := 0
+		gate := httplimit.NewGuard(step.limiter, step.config, func(*http.Request) (string, error) {
+			lookups++
+			return "/", nil
+		})
+		r := request(http.MethodGet, "/")
+		if _, refusal := gate.Admit(r, r, http.Header{}); refusal != nil || lookups != step.want {
+			t.Errorf("%s: looked up %d times, want %d", step.name, lookups, step.want)
+		}
+	}
+}
+
+func TestRouteCostsThatCannotApplyAreLoggedOnce(t *testing.T) {
+	errElsewhere := errors.New("mount it elsewhere")
+	for _, step := range []struct {
+		name  string
+		costs httplimit.RouteCosts
+		err   error
+		want  int
+	}{
+		{"known", httplimit.RouteCosts{"/": 2}, nil, 0},
+		{"not known", httplimit.RouteCosts{"/": 2}, errElsewhere, 1},
+		{"not known, nor asked for", nil, errElsewhere, 0},
+	} {
+		log := logged(t)
+		limiter := newLimiterWith(ratetier.Config{Observer: func(ratetier.Event) {}}, "10/min") // who wants the route
+		gate := httplimit.NewGuard(limiter, config{Identify: isAna, RouteCosts: step.costs}, func(*http.Request) (string, error) {
+			return "", step.err
+		})
+		for range 2 {
+			r := request(http.MethodGet, "/")
+			if _, refusal := gate.Admit(r, r, http.Header{}); refusal != nil {
+				t.Error(refusal)
+			}
+		}
+		if got := strings.Count(log.String(), `RouteCosts do not apply" error="mount it elsewhere"`); got != step.want {
+			t.Errorf("%s: logged %d times, want %d: %s", step.name, got, step.want, log)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func TestEachBrokenAdapterBreaksItsPromise(t *testing.T) {
 		{"does not look ahead", func() subject {
 			s := adapter(httplimit.Middleware)
 			s.Middleware = func(limiter *ratetier.Limiter, config config) middleware {
-				return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string { return r.Pattern }))
+				return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) { return r.Pattern, nil }))
 			}
 			return s
 		}(), "RouteCosts are found by method and pattern, and by pattern alone"},
@@ -119,7 +119,7 @@ func TestEachBrokenAdapterBreaksItsPromise(t *testing.T) {
 		{"takes the path for the route", func() subject {
 			s := adapter(httplimit.Middleware)
 			s.Middleware = func(limiter *ratetier.Limiter, config config) middleware {
-				return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) string { return r.URL.Path }))
+				return httplimit.Middleware(httplimit.NewGuard(limiter, config, func(r *http.Request) (string, error) { return r.URL.Path, nil }))
 			}
 			return s
 		}(), "Cost is told the pattern of the route, and none where none matched"},

@@ -39,13 +39,13 @@ func adapter(through func(gate) middleware) subject {
 	}
 }
 
-func lookAhead(next http.Handler) func(*http.Request) string {
-	return func(r *http.Request) string {
+func lookAhead(next http.Handler) func(*http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
 		if mux, ok := next.(*http.ServeMux); ok {
 			_, pattern := mux.Handler(r)
-			return pattern
+			return pattern, nil
 		}
-		return r.Pattern
+		return r.Pattern, nil
 	}
 }
 
