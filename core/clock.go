@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// Clock tells a [Limiter] the time. Now is called once per check, from many
-// goroutines at once. Tests use [clocktest.Clock], which stands still until told.
+// Clock tells a [Limiter] the time. Tests use [clocktest.Clock], which stands still
+// until told.
 //
 // [clocktest.Clock]: https://pkg.go.dev/github.com/ratetier/ratetier/core/clocktest
 type Clock interface {
+	// Now returns the time. It is called once per check, or twice where there is an
+	// Observer, from many goroutines at once.
 	Now() time.Time
 }
 

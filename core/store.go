@@ -67,8 +67,8 @@ func (m Mode) String() string {
 
 // Request is one thing to do to one bucket. The limiter has validated it.
 type Request struct {
-	Mode Mode
-	Key  Key
+	Mode Mode // what to do
+	Key  Key  // to which bucket
 
 	// Limits has one to [MaxRates] rates. The slice is shared: it must not be
 	// changed or kept. In ModeCharge and

@@ -19,8 +19,8 @@ type Metric struct {
 	// Help is a sentence on what is measured.
 	Help string
 
-	Kind   Kind
-	Labels []string
+	Kind   Kind     // how the numbers add up
+	Labels []string // their names, in the order in which a [Meter] gets them
 }
 
 // Kind is how the numbers of a [Metric] add up.

@@ -61,17 +61,17 @@ type App[M any] struct {
 
 // Group is a group of routes: a router of its own, where the framework has such.
 type Group[M any] struct {
-	Prefix string // of the paths, such as "/api"; "" for none
-	Use    []M    // around the group's routes, outermost first
-	Routes []Route[M]
+	Prefix string     // of the paths, such as "/api"; "" for none
+	Use    []M        // around the group's routes, outermost first
+	Routes []Route[M] // behind the prefix
 }
 
 // Route is one route of a group.
 type Route[M any] struct {
-	Method  string
-	Pattern string // behind the group's prefix, in the framework's syntax
-	Use     []M    // around the handler, outermost first
-	Handler http.Handler
+	Method  string       // such as "GET"
+	Pattern string       // behind the group's prefix, in the framework's syntax
+	Use     []M          // around the handler, outermost first
+	Handler http.Handler // what answers
 }
 
 // Patterns returns a Pattern for [Subject]: param is how the framework writes
