@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -159,18 +160,22 @@ func dial(addr, key, name string, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	call(context.Background(), conn, key, name, out)
-	return nil
+	return call(context.Background(), conn, key, name, out)
 }
 
-// call calls a method and prints what it sees: status, trailer and details.
-func call(ctx context.Context, conn *grpc.ClientConn, key, name string, out io.Writer) {
+// call calls a method and prints what it sees: status, trailer and details. A refusal is an
+// answer; it is an error if there is none.
+func call(ctx context.Context, conn *grpc.ClientConn, key, name string, out io.Writer) error {
 	if key != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "x-api-key", key)
 	}
 	var trailer metadata.MD
+	var server peer.Peer
 	reply := new(wrapperspb.StringValue)
-	err := conn.Invoke(ctx, "/example.v1.Service/"+name, new(emptypb.Empty), reply, grpc.Trailer(&trailer))
+	err := conn.Invoke(ctx, "/example.v1.Service/"+name, new(emptypb.Empty), reply, grpc.Trailer(&trailer), grpc.Peer(&server))
+	if err != nil && server.Addr == nil {
+		return fmt.Errorf("no answer, is the server running at %s? %s", conn.Target(), status.Convert(err).Message())
+	}
 	if err == nil {
 		fmt.Fprintln(out, "OK:", reply.GetValue())
 	} else {
@@ -191,4 +196,5 @@ func call(ctx context.Context, conn *grpc.ClientConn, key, name string, out io.W
 			}
 		}
 	}
+	return nil
 }

@@ -78,13 +78,32 @@ func TestTheServiceAnswersAsItsTranscriptSays(t *testing.T) {
 			key, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			if ok && (name == "Data" || name == "Report" || name == "Backup") {
 				got.WriteString(line)
-				call(t.Context(), conn, key, name, &got)
+				if err := call(t.Context(), conn, key, name, &got); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 		if got := without("x-ratelimit-reset", got.String()); got != transcript {
 			t.Errorf("got:%s\nwant:%s", got, transcript)
 		}
 	})
+}
+
+func TestACallToNobodyIsAnError(t *testing.T) {
+	var listener net.ListenConfig
+	nobody, err := listener.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := nobody.Addr().String()
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var printed strings.Builder
+	err = dial(addr, "key_ana", "Data", &printed)
+	if err == nil || !strings.Contains(err.Error(), "is the server running at "+addr) || printed.Len() > 0 {
+		t.Errorf("error %v, printed %q", err, &printed)
+	}
 }
 
 // without leaves out the lines that begin with a word.
