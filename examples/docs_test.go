@@ -44,7 +44,7 @@ func TestLinksLeadToFiles(t *testing.T) {
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../adapters/*/*.md", "../stores/*/*.md"} {
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../adapters/*/*.md", "../metrics/*/*.md", "../stores/*/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("no page matches %s: %v", pattern, err)
