@@ -86,7 +86,7 @@ func runs(_ *testing.T, arguments string) error {
 
 // gets looks for the modules.
 func gets(_ *testing.T, arguments string) error {
-	for _, module := range strings.FieldsSeq(arguments) {
+	for module := range strings.FieldsSeq(arguments) {
 		dir := strings.TrimPrefix(module, "github.com/ratetier/ratetier/")
 		mod, err := os.ReadFile(filepath.Join("..", dir, "go.mod"))
 		if err != nil {
