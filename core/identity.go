@@ -46,12 +46,12 @@ func Unidentified(address string, err error) Identity {
 
 // Identified returns the identity that an adapter is to check, given what an identify
 // function returned: that identity, or where it names no user or came with an error,
-// [Unidentified] with the [AddressKey] of the client. Only then is the address asked for.
-func Identified(identity Identity, err error, ipv6Prefix int, address func() string) Identity {
+// [Unidentified] with the address. Only then is the address asked for.
+func Identified(identity Identity, err error, address func() string) Identity {
 	if err == nil && identity.User != "" {
 		return identity
 	}
-	return Unidentified(AddressKey(address(), ipv6Prefix), err)
+	return Unidentified(address(), err)
 }
 
 // anonymous tells whether User is an address.

@@ -75,14 +75,14 @@ func (e *entry) leave(err error) {
 // identify returns who is asking.
 func (g *guard) identify(ctx context.Context) ratetier.Identity {
 	identity, err := g.config.Identify(ctx)
-	return ratetier.Identified(identity, err, g.config.IPv6Prefix, func() string {
+	return ratetier.Identified(identity, err, func() string {
+		address := ""
 		if g.config.ClientAddr != nil {
-			return g.config.ClientAddr(ctx)
+			address = g.config.ClientAddr(ctx)
+		} else if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+			address = p.Addr.String()
 		}
-		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-			return p.Addr.String()
-		}
-		return ""
+		return ratetier.AddressKey(address, g.config.IPv6Prefix)
 	})
 }
 

@@ -90,11 +90,12 @@ func (g *Guard[C]) look() (Headers, bool) { return g.config.Headers, g.config.Pr
 // identify returns who is asking, and the error of Identify.
 func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
 	identity, err := g.config.Identify(c)
-	return ratetier.Identified(identity, err, g.config.IPv6Prefix, func() string {
+	return ratetier.Identified(identity, err, func() string {
+		address := r.RemoteAddr
 		if g.config.ClientAddr != nil {
-			return g.config.ClientAddr(c)
+			address = g.config.ClientAddr(c)
 		}
-		return r.RemoteAddr
+		return ratetier.AddressKey(address, g.config.IPv6Prefix)
 	}), err
 }
 
