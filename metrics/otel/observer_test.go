@@ -114,28 +114,6 @@ func TestWhatAnExporterReads(t *testing.T) {
 	}
 }
 
-func TestTenThousandUsersMakeNoMorePointsThanTen(t *testing.T) {
-	provider, reader := newProvider()
-	limiter := ratetier.Must(ratetier.New(ratetier.Config{
-		Store:       memorystore.New(),
-		Tiers:       ratetier.Tiers{"free": ratetier.PerMinute(1)},
-		DefaultTier: "free",
-		Observer:    newObserver(t, provider),
-	}))
-	points := func(users int) int {
-		for i := range users {
-			for range 2 {
-				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: "free"}, 1)
-				limiter.Take(context.Background(), ratetier.Identity{User: strconv.Itoa(i), Tier: fmt.Sprint("plan", i)}, 1)
-			}
-		}
-		return len(collected(t, reader))
-	}
-	if few, many := points(10), points(10_000); few != many {
-		t.Errorf("10 users make %d points, 10000 make %d", few, many)
-	}
-}
-
 func TestStoresOfDifferentNamesAreToldApart(t *testing.T) {
 	provider, reader := newProvider()
 	register := func(store string, buckets int) interface{ Unregister() error } {
