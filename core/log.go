@@ -1,6 +1,7 @@
 package ratetier
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -39,35 +40,28 @@ type LogConfig struct {
 func LogEventsWith(config LogConfig) Observer {
 	limits := new([len(outcomes)]lineLimit)
 	return func(event Event) {
-		notable, level := event.notable()
-		if notable == 0 {
+		outcome, level := event.notable()
+		ctx, logger := context.Background(), cmp.Or(config.Logger, slog.Default())
+		if outcome == 0 || !logger.Enabled(ctx, level) {
 			return
 		}
-		logger := config.Logger
-		if logger == nil {
-			logger = slog.Default()
-		}
-		ctx := context.Background()
-		if !logger.Enabled(ctx, level) {
-			return
-		}
-		leftOut, ok := limits[notable].take(event.at)
+		leftOut, ok := limits[outcome].take(event.at)
 		if !ok {
 			return
 		}
 		attrs := []slog.Attr{
-			slog.String("outcome", notable.String()),
+			slog.String("outcome", outcome.String()),
 			slog.Bool("allowed", event.Allowed),
 			slog.String("tier", event.Identity.Tier),
 			slog.String("route", event.Route),
 			slog.Int64("cost", event.Cost),
 		}
-		if config.Users != nil {
-			name := "user"
-			if event.Identity.anonymous() {
-				name = "address"
-			}
-			attrs = append(attrs, slog.String(name, config.Users(event.Identity.User)))
+		switch {
+		case config.Users == nil:
+		case event.Identity.anonymous():
+			attrs = append(attrs, slog.String("address", config.Users(event.Identity.User)))
+		default:
+			attrs = append(attrs, slog.String("user", config.Users(event.Identity.User)))
 		}
 		if event.Err != nil {
 			attrs = append(attrs, slog.Any("error", event.Err))
@@ -79,9 +73,9 @@ func LogEventsWith(config LogConfig) Observer {
 	}
 }
 
-// HashUsers returns a function that stands a keyed hash for a user, 16 hexadecimal digits:
-// the same for the same user and secret. Without the secret nobody can tell the user
-// from it, nor try out which it is. It panics if the secret is empty.
+// HashUsers returns a function for [LogConfig] that turns a user into 16 hexadecimal
+// digits, the same for the same user and secret. Without the secret nobody can find out by
+// trying who it is. It panics if the secret is empty.
 func HashUsers(secret string) func(user string) string {
 	if secret == "" {
 		panic("ratetier: HashUsers: the secret is empty: users could be guessed from their hashes")
