@@ -67,6 +67,29 @@ func Example_reload() {
 	// ratetier: tiers unchanged: tier "free": count 0: must be at least 1
 }
 
+func Example_reloadToAnotherWindow() {
+	ctx, ana := context.Background(), ratetier.Identity{User: "ana", Tier: "free"}
+	for _, change := range [][2]ratetier.Quota{
+		{ratetier.PerHour(10), ratetier.PerHour(100)},
+		{ratetier.PerHour(10), ratetier.PerMinute(10)},
+		{ratetier.PerMinute(10), ratetier.PerHour(10)},
+	} {
+		limiter := ratetier.Must(ratetier.New(ratetier.Config{
+			Store: memorystore.New(),
+			Tiers: ratetier.Tiers{"free": change[0]},
+			Clock: clocktest.New(time.Unix(0, 0)),
+		}))
+		limiter.Take(ctx, ana, 10)
+		err := limiter.SetTiers(ratetier.Tiers{"free": change[1]})
+		d := limiter.Peek(ctx, ana)
+		fmt.Println(change, d.Remaining, "left, full in", d.ResetAfter, err)
+	}
+	// Output:
+	// [10/h 100/h] 0 left, full in 1h0m0s <nil>
+	// [10/h 10/min] 0 left, full in 1m0s <nil>
+	// [10/min 10/h] 9 left, full in 1m0s <nil>
+}
+
 func Example_shadow() {
 	ctx, ana := context.Background(), ratetier.Identity{User: "ana", Tier: "free"}
 	limiter := ratetier.Must(ratetier.New(ratetier.Config{
