@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/ratetier/ratetier/adapters/nethttp"
+	ratetierhttp "github.com/ratetier/ratetier/adapters/nethttp"
 	ratetier "github.com/ratetier/ratetier/core"
 	memorystore "github.com/ratetier/ratetier/stores/memory"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
