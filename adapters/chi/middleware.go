@@ -8,7 +8,7 @@
 //	r.Get("/report/{id}", report)
 //
 // Use it after recovery, logging, CORS and authentication. Handlers read the
-// decision with [ratetier.FromContext].
+// decision with [ratetier.FromContext] of the request's context.
 package ratetierchi
 
 import (

@@ -53,7 +53,8 @@ func Cost(cost int64) echo.MiddlewareFunc {
 
 // FromContext returns the admission of the innermost limiter that the request has
 // passed, if it has passed one. Unlike the context, the admission may be kept after
-// the request.
+// the request. Code further down finds it with [ratetier.FromContext], given the
+// context of the request.
 func FromContext(c echo.Context) (*ratetier.Admission, bool) {
 	return ratetier.FromContext(c.Request().Context())
 }

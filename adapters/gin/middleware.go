@@ -50,7 +50,8 @@ func Cost(cost int64) gin.HandlerFunc {
 
 // FromContext returns the admission of the innermost limiter that the request has
 // passed, if it has passed one. Unlike the context, the admission may be kept after
-// the request.
+// the request. Code further down finds it with [ratetier.FromContext], given the
+// context of the request.
 func FromContext(c *gin.Context) (*ratetier.Admission, bool) {
 	return ratetier.FromContext(c.Request.Context())
 }

@@ -7,7 +7,8 @@
 //		RouteCosts: ratetierhttp.RouteCosts{"GET /report": 5},
 //	}, mux)
 //
-// Put it inside recovery, logging, CORS and authentication, next to the mux.
+// Put it inside recovery, logging, CORS and authentication, next to the mux. Handlers
+// read the decision with [ratetier.FromContext] of the request's context.
 package ratetierhttp
 
 import (
