@@ -180,7 +180,7 @@ func TestACheckWithoutAnswerIsSentOnceToACluster(t *testing.T) {
 		return n
 	}
 	rdb := newCluster(t, servers, func(o *redis.ClusterOptions) {
-		o.ReadTimeout = 20 * time.Millisecond
+		o.ReadTimeout = readTimeout
 		o.MinRetryBackoff, o.MaxRetryBackoff = -1, -1
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, proxies[addr].addr)

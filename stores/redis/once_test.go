@@ -38,9 +38,13 @@ func used(t *testing.T, rdb redis.UniversalClient, key ratetier.Key) int64 {
 	return (result.Used[0] + tenPerMinute.Interval - 1) / tenPerMinute.Interval
 }
 
+// readTimeout ends before the test does, and not before an answer is there on a machine
+// that is busy.
+const readTimeout = 250 * time.Millisecond
+
 // impatient has the client give up, and try again if it may, before the test ends.
 func impatient(o *redis.Options) {
-	o.ReadTimeout = 20 * time.Millisecond
+	o.ReadTimeout = readTimeout
 	o.MinRetryBackoff, o.MaxRetryBackoff = -1, -1
 }
 
@@ -48,7 +52,7 @@ func impatient(o *redis.Options) {
 func clients(t *testing.T, addr string) map[string]redis.UniversalClient {
 	t.Helper()
 	ring := redis.NewRing(&redis.RingOptions{
-		Addrs: map[string]string{"one": addr}, ReadTimeout: 20 * time.Millisecond, HeartbeatFrequency: time.Hour,
+		Addrs: map[string]string{"one": addr}, ReadTimeout: readTimeout, HeartbeatFrequency: time.Hour,
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	return map[string]redis.UniversalClient{
