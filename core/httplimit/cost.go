@@ -24,8 +24,8 @@ import (
 // not listed costs 1, as does a request that matches no route; 0 is free.
 type RouteCosts map[string]int64
 
-// costTable is RouteCosts by method and pattern, so that looking one up joins no
-// strings. The method "" is for every method.
+// costTable is RouteCosts by pattern and method, so that looking one up joins no strings,
+// and a route that is not listed costs one look-up. The method "" is for every method.
 type costTable map[string]map[string]int64
 
 func (costs RouteCosts) compile() (costTable, error) {
@@ -43,10 +43,10 @@ func (costs RouteCosts) compile() (costTable, error) {
 			!strings.Contains(pattern, "/"), strings.ContainsAny(pattern, " \t\r\n"):
 			errs = append(errs, fmt.Errorf(`RouteCosts: %q: write "GET /path" or "/path"`, key))
 		}
-		if table[method] == nil {
-			table[method] = map[string]int64{}
+		if table[pattern] == nil {
+			table[pattern] = map[string]int64{}
 		}
-		table[method][pattern] = costs[key]
+		table[pattern][method] = costs[key]
 	}
 	return table, errors.Join(errs...)
 }
@@ -60,15 +60,16 @@ func (t costTable) of(method, route string) int64 {
 	if space := strings.IndexByte(route, ' '); space >= 0 {
 		route = strings.TrimLeft(route[space:], " \t")
 	}
-	if cost, ok := t[method][route]; ok {
+	byMethod := t[route]
+	if cost, ok := byMethod[method]; ok {
 		return cost
 	}
 	if method == http.MethodHead {
-		if cost, ok := t[http.MethodGet][route]; ok {
+		if cost, ok := byMethod[http.MethodGet]; ok {
 			return cost
 		}
 	}
-	if cost, ok := t[""][route]; ok {
+	if cost, ok := byMethod[""]; ok {
 		return cost
 	}
 	return 1
