@@ -3,7 +3,9 @@ package migrating
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/throttled/throttled/v2"
+	throttledredis "github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/ulule/limiter/v3"
 	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 
@@ -27,6 +31,21 @@ func fromUluleInRedis(rdb *redis.Client) func(ctx context.Context, user string, 
 		}
 		c, err := limiter.New(store, limiter.Rate{Period: time.Minute, Limit: 10}).Increment(ctx, user, int64(cost))
 		return answer{allowed: !c.Reached}, err
+	}
+}
+
+func fromThrottled(rdb *redis.Client) func(ctx context.Context, user string, cost int) (answer, error) {
+	return func(ctx context.Context, user string, cost int) (answer, error) {
+		store, err := throttledredis.NewCtx(rdb, "throttled:")
+		if err != nil {
+			return answer{}, err
+		}
+		limiter, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerMin(10), MaxBurst: 9})
+		if err != nil {
+			return answer{}, err
+		}
+		limited, result, err := limiter.RateLimitCtx(ctx, user, cost)
+		return answer{!limited, result.RetryAfter}, err
 	}
 }
 
@@ -59,7 +78,7 @@ func toRedisStore(rdb *redis.Client) func(ctx context.Context, user string, cost
 }
 
 var redisLimiters = map[string]func(*redis.Client) func(context.Context, string, int) (answer, error){
-	"redis_rate": fromRedisRate, "ulule": fromUluleInRedis, "ratetier": toRedisStore,
+	"redis_rate": fromRedisRate, "ulule": fromUluleInRedis, "throttled": fromThrottled, "ratetier": toRedisStore,
 }
 
 func TestRedisRateAllowsTheSame(t *testing.T) {
@@ -92,20 +111,35 @@ func TestRedisRateTellsToWaitForWhatNeverFits(t *testing.T) {
 }
 
 // A check whose answer is lost is sent again by the client, and charged again.
-func TestRedisRateAndUluleChargeAgainWhatTheyDoNotKnow(t *testing.T) {
-	for name, want := range map[string]int{"redis_rate": 4, "ulule": 4, "ratetier": 1} {
-		t.Run(name, func(t *testing.T) {
+func TestPeersChargeAgainWhatTheyDoNotKnow(t *testing.T) {
+	const all = math.MaxInt32
+	for _, test := range []struct {
+		by        string
+		lost      int32 // answers
+		charged   int
+		knowsThat bool // and gets no error
+	}{
+		{"redis_rate", 1, 2, true},
+		{"redis_rate", all, 4, false}, // go-redis tries again three times
+		{"ulule", 1, 2, true},
+		{"ulule", all, 4, false},
+		{"throttled", 1, 2, true},
+		{"throttled", all, 1, false}, // compares and swaps
+		{"ratetier", 1, 1, false},
+		{"ratetier", all, 1, false},
+	} {
+		t.Run(fmt.Sprintf("%s, %d lost", test.by, test.lost), func(t *testing.T) {
 			server := frozen(t)
 			behind := newLossy(t, server.Addr())
-			allow := redisLimiters[name](client(t, behind.addr))
-			if _, err := allow(t.Context(), "bea", 1); err != nil { // so that all are acquainted
+			allow := redisLimiters[test.by](client(t, behind.addr))
+			if _, err := allow(t.Context(), "ana", 1); err != nil { // so that all are acquainted
 				t.Fatal(err)
 			}
-			behind.lose.Store(true)
-			if _, err := allow(t.Context(), "ana", 1); err == nil {
-				t.Fatal("got no error")
+			behind.lose.Store(test.lost)
+			if _, err := allow(t.Context(), "ana", 1); (err == nil) != test.knowsThat {
+				t.Errorf("got error %v", err)
 			}
-			allow = redisLimiters[name](client(t, server.Addr()))
+			allow = redisLimiters[test.by](client(t, server.Addr()))
 			left := 0
 			for {
 				got, err := allow(t.Context(), "ana", 1)
@@ -117,8 +151,8 @@ func TestRedisRateAndUluleChargeAgainWhatTheyDoNotKnow(t *testing.T) {
 				}
 				left++
 			}
-			if charged := 10 - left; charged != want {
-				t.Errorf("one check of cost 1 was charged %d, want %d", charged, want)
+			if charged := 9 - left; charged != test.charged {
+				t.Errorf("one check of cost 1 was charged %d, want %d", charged, test.charged)
 			}
 		})
 	}
@@ -139,10 +173,10 @@ func client(t *testing.T, addr string) *redis.Client {
 	return rdb
 }
 
-// lossy is a way to a server on which the answers to scripts are lost, when told.
+// lossy is a way to a server on which so many answers to scripts are lost.
 type lossy struct {
 	addr string
-	lose atomic.Bool
+	lose atomic.Int32
 }
 
 func newLossy(t *testing.T, to string) *lossy {
@@ -182,7 +216,7 @@ func (l *lossy) carry(near net.Conn, to string) {
 		}), far)
 	}()
 	_, _ = io.Copy(writer(func(p []byte) (int, error) {
-		if l.lose.Load() && bytes.Contains(p, []byte("evalsha")) {
+		if bytes.Contains(p, []byte("eval")) && l.lose.Add(-1) >= 0 {
 			lost.Store(true)
 		}
 		return far.Write(p)
