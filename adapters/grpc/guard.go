@@ -48,10 +48,12 @@ type entry struct {
 
 // enter decides the call. The route is the method as events are to name it.
 func (g *guard) enter(ctx context.Context, method, route string) entry {
-	e := entry{guard: g, identity: g.identify(ctx)}
+	identity, err := g.config.Identify(ctx)
+	identity = ratetier.Identified(identity, err, func() string { return g.address(ctx) })
+	e := entry{guard: g, identity: identity}
 	e.call, e.outermost = callOf(ctx)
 	e.ctx, e.admission = g.limiter.Enter(ctx, ratetier.Check{
-		Identity: e.identity,
+		Identity: identity,
 		Cost:     g.weigh(ctx, method),
 		Route:    route,
 		Origin:   e.call,
@@ -72,18 +74,15 @@ func (e *entry) leave(err error) {
 	}
 }
 
-// identify returns who is asking.
-func (g *guard) identify(ctx context.Context) ratetier.Identity {
-	identity, err := g.config.Identify(ctx)
-	return ratetier.Identified(identity, err, func() string {
-		address := ""
-		if g.config.ClientAddr != nil {
-			address = g.config.ClientAddr(ctx)
-		} else if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-			address = p.Addr.String()
-		}
-		return ratetier.AddressKey(address, g.config.IPv6Prefix)
-	})
+// address returns the key by which callers without an identity are told apart.
+func (g *guard) address(ctx context.Context) string {
+	address := ""
+	if g.config.ClientAddr != nil {
+		address = g.config.ClientAddr(ctx)
+	} else if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		address = p.Addr.String()
+	}
+	return ratetier.AddressKey(address, g.config.IPv6Prefix)
 }
 
 // weigh returns what the call costs.

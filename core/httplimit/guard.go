@@ -61,7 +61,8 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 	if g.config.Skip != nil && g.config.Skip(c) || !g.config.ChargePreflight && isPreflight(r) {
 		return r.WithContext(skipped(r.Context())), nil
 	}
-	identity, identifyErr := g.identify(c, r)
+	identity, identifyErr := g.config.Identify(c)
+	identity = ratetier.Identified(identity, identifyErr, func() string { return g.address(c, r) })
 	route := g.routeOf(c)
 	ctx, admission := g.limiter.Enter(r.Context(), ratetier.Check{
 		Identity: identity,
@@ -87,16 +88,13 @@ func (g *Guard[C]) Done(*http.Request) {}
 // look is how answers look, for a guard of another framework's adapter.
 func (g *Guard[C]) look() (Headers, bool) { return g.config.Headers, g.config.Problem }
 
-// identify returns who is asking, and the error of Identify.
-func (g *Guard[C]) identify(c C, r *http.Request) (ratetier.Identity, error) {
-	identity, err := g.config.Identify(c)
-	return ratetier.Identified(identity, err, func() string {
-		address := r.RemoteAddr
-		if g.config.ClientAddr != nil {
-			address = g.config.ClientAddr(c)
-		}
-		return ratetier.AddressKey(address, g.config.IPv6Prefix)
-	}), err
+// address returns the key by which callers without an identity are told apart.
+func (g *Guard[C]) address(c C, r *http.Request) string {
+	address := r.RemoteAddr
+	if g.config.ClientAddr != nil {
+		address = g.config.ClientAddr(c)
+	}
+	return ratetier.AddressKey(address, g.config.IPv6Prefix)
 }
 
 // routeOf returns the pattern of the request's route.
