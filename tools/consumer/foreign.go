@@ -19,6 +19,7 @@ var foreign = map[string][]string{
 	"adapters/grpc":      {"google.golang.org/grpc", "go.opentelemetry.io/otel"}, // which grpc knows of
 	"metrics/otel":       {"go.opentelemetry.io/otel"},
 	"metrics/prometheus": {"github.com/prometheus/client_golang"},
+	"stores/fallback":    {"github.com/sony/gobreaker"},
 	"stores/redis":       {"github.com/redis/go-redis", "github.com/alicebob/miniredis"},
 }
 

@@ -1,0 +1,48 @@
+package fallbackstore_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+
+	ratetier "github.com/ratetier/ratetier/core"
+	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
+)
+
+func Example() {
+	shared := newFakePrimary() // usually redisstore.New(rdb, redisstore.Config{})
+	store := fallbackstore.New(shared, fallbackstore.Config{
+		Instances: 2,
+		OnOutage: func(o fallbackstore.Outage) {
+			if o.Over {
+				slog.Info("limits are shared again", "after", o.Lasted)
+			} else {
+				fmt.Println("each instance limits by itself:", o.Err)
+			}
+		},
+	})
+	limiter, err := ratetier.New(ratetier.Config{
+		Store: store,
+		Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ana := ratetier.Identity{User: "ana", Tier: "free"}
+	shared.failWith(errDown)
+	for range 6 {
+		d := limiter.Take(context.Background(), ana, 1)
+		fmt.Println(d.Outcome, "degraded:", d.Degraded)
+	}
+	fmt.Printf("%+v\n", store.Stats())
+	// Output:
+	// allowed degraded: true
+	// allowed degraded: true
+	// allowed degraded: true
+	// allowed degraded: true
+	// each instance limits by itself: the primary is down
+	// allowed degraded: true
+	// limited degraded: true
+	// {Down:true Outages:1 Failures:5 Local:6}
+}
