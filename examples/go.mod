@@ -14,6 +14,7 @@ require (
 	github.com/ratetier/ratetier/adapters/grpc v0.1.0
 	github.com/ratetier/ratetier/adapters/nethttp v0.1.0
 	github.com/ratetier/ratetier/core v0.1.0
+	github.com/ratetier/ratetier/stores/fallback v0.1.0
 	github.com/ratetier/ratetier/stores/memory v0.1.0
 	github.com/ratetier/ratetier/stores/redis v0.1.0
 	github.com/redis/go-redis/v9 v9.23.0
@@ -24,9 +25,21 @@ require (
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/grafana/regexp v0.0.0-20250905093917-f7b3be9d1853 // indirect
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
+	github.com/ncruces/go-strftime v1.1.0 // indirect
+	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+	modernc.org/libc v1.80.1 // indirect
+	modernc.org/mathutil v1.7.1 // indirect
+	modernc.org/memory v1.12.1 // indirect
+	modernc.org/sqlite v1.62.0 // indirect
 )
 
 require (
@@ -49,7 +62,7 @@ require (
 	github.com/labstack/gommon v0.5.0 // indirect
 	github.com/leodido/go-urn v1.4.0 // indirect
 	github.com/mattn/go-colorable v0.1.15 // indirect
-	github.com/mattn/go-isatty v0.0.23 // indirect
+	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -80,7 +93,7 @@ require (
 	golang.org/x/arch v0.22.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
@@ -92,10 +105,9 @@ replace (
 	github.com/ratetier/ratetier/adapters/grpc => ../adapters/grpc
 	github.com/ratetier/ratetier/adapters/nethttp => ../adapters/nethttp
 	github.com/ratetier/ratetier/core => ../core
+	github.com/ratetier/ratetier/metrics/otel => ../metrics/otel
+	github.com/ratetier/ratetier/metrics/prometheus => ../metrics/prometheus
+	github.com/ratetier/ratetier/stores/fallback => ../stores/fallback
 	github.com/ratetier/ratetier/stores/memory => ../stores/memory
 	github.com/ratetier/ratetier/stores/redis => ../stores/redis
 )
-
-replace github.com/ratetier/ratetier/metrics/otel => ../metrics/otel
-
-replace github.com/ratetier/ratetier/metrics/prometheus => ../metrics/prometheus

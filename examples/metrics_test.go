@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	ratetier "github.com/ratetier/ratetier/core"
 	ratetierotel "github.com/ratetier/ratetier/metrics/otel"
 	ratetierprom "github.com/ratetier/ratetier/metrics/prometheus"
+	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
 	memorystore "github.com/ratetier/ratetier/stores/memory"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
 )
@@ -37,15 +39,17 @@ func tellEverything(observe ratetier.Observer) {
 
 // stats are the functions by which stores tell of themselves.
 type stats struct {
-	memory func() memorystore.Stats
-	redis  func() redisstore.Stats
+	memory   func() memorystore.Stats
+	redis    func() redisstore.Stats
+	fallback func() fallbackstore.Stats
 }
 
 func newStats(t *testing.T) stats {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0"}) // nothing is sent
 	t.Cleanup(func() { _ = rdb.Close() })
-	return stats{memorystore.New().Stats, redisstore.New(rdb, redisstore.Config{}).Stats}
+	shared := redisstore.New(rdb, redisstore.Config{})
+	return stats{memorystore.New().Stats, shared.Stats, fallbackstore.New(shared, fallbackstore.Config{}).Stats}
 }
 
 // inPrometheus returns a registry of which package ratetierprom has filled all metrics.
@@ -61,6 +65,7 @@ func inPrometheus(t *testing.T) *prometheus.Registry {
 	for _, err := range []error{
 		ratetierprom.RegisterStats(registry, "memory", s.memory),
 		ratetierprom.RegisterStats(registry, "redis", s.redis),
+		ratetierprom.RegisterStats(registry, "fallback", s.fallback),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -87,8 +92,9 @@ func throughOpenTelemetry(t *testing.T) *prometheus.Registry {
 	s := newStats(t)
 	_, err1 := ratetierotel.RegisterStats(provider, "memory", s.memory)
 	_, err2 := ratetierotel.RegisterStats(provider, "redis", s.redis)
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
+	_, err3 := ratetierotel.RegisterStats(provider, "fallback", s.fallback)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
 	}
 	return registry
 }
