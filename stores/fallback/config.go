@@ -60,16 +60,16 @@ type Outage struct {
 func (c *Config) validate() error {
 	var errs []error
 	if c.Local != nil && isNil(c.Local) {
-		errs = append(errs, errors.New("Local is a nil pointer: leave it out for a new memorystore"))
+		errs = append(errs, errors.New("a nil pointer as Local: leave it out for a new memorystore"))
 	}
 	if c.Instances < 0 {
-		errs = append(errs, fmt.Errorf("Instances %d: must be positive, or 0 for the whole quota in each", c.Instances))
+		errs = append(errs, fmt.Errorf("%d Instances: must be positive, or 0 for the whole quota in each", c.Instances))
 	}
 	if c.Failures < 0 || int64(c.Failures) > maxFailures {
-		errs = append(errs, fmt.Errorf("Failures %d: must be 1 to %d, or 0 for %d", c.Failures, maxFailures, DefaultFailures))
+		errs = append(errs, fmt.Errorf("%d Failures: must be 1 to %d, or 0 for %d", c.Failures, maxFailures, DefaultFailures))
 	}
 	if c.ProbeEvery < 0 {
-		errs = append(errs, fmt.Errorf("ProbeEvery %v: must be positive, or 0 for %v", c.ProbeEvery, DefaultProbeEvery))
+		errs = append(errs, fmt.Errorf("an interval of %v for ProbeEvery: must be positive, or 0 for %v", c.ProbeEvery, DefaultProbeEvery))
 	}
 	return errors.Join(errs...)
 }

@@ -19,11 +19,11 @@ func TestNewPanicsWithEverythingThatIsWrong(t *testing.T) {
 	}{
 		{nil, fallbackstore.Config{}, []string{"no primary: use for example redisstore.New"}},
 		{none, fallbackstore.Config{}, []string{"no primary"}},
-		{primary, fallbackstore.Config{Local: none}, []string{"Local is a nil pointer"}},
-		{primary, fallbackstore.Config{Instances: -1}, []string{"Instances -1: must be positive"}},
-		{primary, fallbackstore.Config{Failures: -1}, []string{"Failures -1: must be 1 to 1000000, or 0 for 5"}},
-		{primary, fallbackstore.Config{Failures: 1_000_001}, []string{"Failures 1000001"}},
-		{primary, fallbackstore.Config{ProbeEvery: -1}, []string{"ProbeEvery -1ns: must be positive, or 0 for 1s"}},
+		{primary, fallbackstore.Config{Local: none}, []string{"a nil pointer as Local"}},
+		{primary, fallbackstore.Config{Instances: -1}, []string{"-1 Instances: must be positive"}},
+		{primary, fallbackstore.Config{Failures: -1}, []string{"-1 Failures: must be 1 to 1000000, or 0 for 5"}},
+		{primary, fallbackstore.Config{Failures: 1_000_001}, []string{"1000001 Failures"}},
+		{primary, fallbackstore.Config{ProbeEvery: -1}, []string{"-1ns for ProbeEvery: must be positive, or 0 for 1s"}},
 		{nil, fallbackstore.Config{Local: none, Instances: -2, Failures: -3, ProbeEvery: -4}, []string{"primary", "Local", "-2", "-3", "-4ns"}},
 	} {
 		got := panicOf(func() { fallbackstore.New(test.primary, test.config) })

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
+	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 var (
@@ -38,23 +38,26 @@ func (s *Store) conclude(done func(error), outcome error) {
 	s.outages.tell()
 }
 
-// probe tries the primary if it is time to, without waiting for it, with a request that
-// was decided locally.
+// probeLimits are those of the bucket that probes charge. It is full again at once.
+var probeLimits = []gcra.Limit{{Interval: int64(time.Millisecond), Offset: int64(time.Millisecond)}}
+
+// probe tries the primary if it is time to, without waiting for it.
 //
-// The primary is charged what the local store was, since a peek would not find out that
-// Redis is full or read-only. What was not charged locally is not charged either.
-func (s *Store) probe(request *ratetier.Request, result *ratetier.Result) {
+// A probe charges a bucket of its own, which no limiter has, as the tier has no name: a
+// peek would not find out that Redis is full or read-only, and a user's bucket would be
+// charged twice.
+func (s *Store) probe(now int64) {
 	done, err := s.breaker.Allow()
 	if err != nil {
 		return
 	}
-	probe := *request
-	probe.Key.Tier, probe.Key.User = strings.Clone(request.Key.Tier), strings.Clone(request.Key.User)
-	probe.Limits = slices.Clone(request.Limits)
-	if !result.Allowed || request.Mode == ratetier.ModeRefund {
-		probe.Mode, probe.Cost = ratetier.ModeTake, 0
-	}
-	go s.send(done, &probe)
+	go s.send(done, &ratetier.Request{
+		Mode:   ratetier.ModeCharge,
+		Key:    ratetier.Key{User: "probe of fallbackstore", Anonymous: true},
+		Limits: probeLimits,
+		Cost:   1,
+		Now:    now,
+	})
 }
 
 // send sends the probe, by a goroutine of its own: a primary that panics has failed, and
@@ -67,7 +70,6 @@ func (s *Store) send(done func(error), probe *ratetier.Request) {
 		}
 		s.conclude(done, outcome)
 	}()
-	// Not the caller's context, which may be that of another request by now.
 	ctx, cancel := context.WithTimeout(context.Background(), s.probeEvery)
 	defer cancel()
 	outcome = s.primary.Apply(ctx, probe, new(ratetier.Result))

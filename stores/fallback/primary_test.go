@@ -13,14 +13,14 @@ import (
 var errDown = errors.New("the primary is down")
 
 // fakePrimary is a primary that fails when it is told to. Its answer, or failure, can also
-// wait for the test, or for the end of the context.
+// wait for the end of the context.
 type fakePrimary struct {
 	ratetier.Store
-	failure atomic.Pointer[error]
-	hang    atomic.Bool  // until the context ends
-	panics  atomic.Bool  // on any request
-	asked   atomic.Int64 // requests so far
-	charges atomic.Int64 // cells of takes that were let through so far
+	failure  atomic.Pointer[error]
+	hang     atomic.Bool  // until the context ends
+	panics   atomic.Bool  // on any request
+	asked    atomic.Int64 // requests so far
+	readOnly atomic.Bool  // fails what would charge
 }
 
 func newFakePrimary() *fakePrimary { return &fakePrimary{Store: storetest.Reference()} }
@@ -48,11 +48,10 @@ func (p *fakePrimary) Apply(ctx context.Context, request *ratetier.Request, resu
 		result.Used[0] = 1 // what fails may have begun to answer
 		return err
 	}
-	err := p.Store.Apply(ctx, request, result)
-	if err == nil && result.Allowed && request.Mode == ratetier.ModeTake {
-		p.charges.Add(request.Cost)
+	if p.readOnly.Load() && request.Cost > 0 {
+		return errDown
 	}
-	return err
+	return p.Store.Apply(ctx, request, result)
 }
 
 func (p *fakePrimary) Reset(ctx context.Context, key ratetier.Key) error {

@@ -130,9 +130,8 @@ func (s *Store) Stats() Stats {
 // locally: then both have, and nobody is admitted twice.
 func (s *Store) Apply(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error {
 	if s.outages.down.Load() {
-		err := s.applyLocally(ctx, request, result)
-		s.probe(request, result)
-		return err
+		s.probe(request.Now)
+		return s.applyLocally(ctx, request, result)
 	}
 	done, err := s.breaker.Allow()
 	if err != nil { // the outage has begun just now

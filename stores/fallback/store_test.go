@@ -102,8 +102,8 @@ func TestLimitsGoOnLocallyWhileThePrimaryIsDown(t *testing.T) {
 		s.takes("free", "ana", 1, "allowed, locally")
 		synctest.Wait()
 		s.asked(1)
-		s.takes("free", "ana", 4, "limited") // 6, and 1 of the probe
-		s.takes("free", "ana", 3, "allowed")
+		s.takes("free", "ana", 4, "allowed")
+		s.takes("free", "ana", 1, "limited")
 		want := fallbackstore.Stats{Outages: 1, Failures: 5, Local: 8}
 		if got := s.store.Stats(); got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
@@ -180,45 +180,43 @@ func TestOneProbeAtATimeAndNobodyWaits(t *testing.T) {
 	})
 }
 
-// What a probe charges is what was charged locally.
-func TestAProbeChargesWhatItsRequestWasChargedLocally(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		ask  func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision
-		left int64 // of 10, of which 5 were used
-	}{
-		{"take", func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision {
-			return l.Take(ctx, ana, 2)
-		}, 3},
-		{"take that is refused", func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision {
-			return l.Take(ctx, ana, 4)
-		}, 5},
-		{"peek", func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision {
-			return l.Peek(ctx, ana)
-		}, 5},
-		{"charge", func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision {
-			return l.Charge(ctx, ana, 4)
-		}, 1},
-		{"refund", func(l *ratetier.Limiter, ctx context.Context, ana ratetier.Identity) ratetier.Decision {
-			return l.Refund(ctx, ana, 4)
-		}, 5},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			outage(t, fallbackstore.Config{}, func(s *subject) {
-				s.takes("free", "ana", 5, "allowed")
-				s.down()
-				s.takes("free", "ana", 7, "allowed, locally")
-				s.primary.failWith(nil)
-				s.after(probeEvery + 1)
-				ana := ratetier.Identity{User: "ana", Tier: "free"}
-				test.ask(s.limiter, s.Context(), ana)
-				synctest.Wait()
-				if d := s.limiter.Peek(s.Context(), ana); d.Remaining != test.left || d.Degraded {
-					t.Errorf("%d left, degraded %t, want %d left of the shared bucket", d.Remaining, d.Degraded, test.left)
-				}
-			})
+// A request that starts a probe is charged in one store only.
+func TestAProbeChargesNobody(t *testing.T) {
+	for _, mode := range []ratetier.Mode{ratetier.ModeTake, ratetier.ModeCharge, ratetier.ModeRefund} {
+		outage(t, fallbackstore.Config{}, func(s *subject) {
+			s.takes("free", "ana", 5, "allowed")
+			s.down()
+			s.takes("free", "ana", 5, "allowed, locally")
+			s.primary.failWith(nil)
+			s.after(probeEvery + 1)
+			ana := ratetier.Identity{User: "ana", Tier: "free"}
+			switch mode {
+			case ratetier.ModeTake:
+				s.limiter.Take(s.Context(), ana, 2)
+			case ratetier.ModeCharge:
+				s.limiter.Charge(s.Context(), ana, 2)
+			case ratetier.ModeRefund:
+				s.limiter.Refund(s.Context(), ana, 2)
+			}
+			synctest.Wait()
+			if d := s.limiter.Peek(s.Context(), ana); d.Remaining != 5 || d.Degraded {
+				t.Errorf("%v: %d left, degraded %t, want 5 left of the shared bucket", mode, d.Remaining, d.Degraded)
+			}
 		})
 	}
+}
+
+// A primary that can be read and not written to is still down.
+func TestAProbeWrites(t *testing.T) {
+	outage(t, fallbackstore.Config{}, func(s *subject) {
+		s.down()
+		s.primary.readOnly.Store(true)
+		s.primary.failWith(nil)
+		s.after(probeEvery + 1)
+		s.takes("free", "ana", 0, "allowed, locally")
+		synctest.Wait()
+		s.takes("free", "ana", 0, "allowed, locally")
+	})
 }
 
 // A primary that comes and goes gives nobody a fresh local bucket.
