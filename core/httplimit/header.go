@@ -109,30 +109,34 @@ func window(rate ratetier.Rate) int64 {
 	return max(1, int64(math.Ceil(refill-ofRounding)))
 }
 
-// policyName names one rate of the tier.
+// policyName names one rate of the tier, in the fields and in problem details alike. Of
+// the tier's name, it percent-encodes what a String of RFC 9651 cannot hold.
 func policyName(d *ratetier.Decision, rate ratetier.Rate) string {
+	name := printable(d.Tier)
 	if len(d.Quota().Rates()) == 1 {
-		return d.Tier
+		return name
 	}
-	return d.Tier + "/" + rate.Window()
+	return name + "/" + rate.Window()
 }
 
-// sfString renders a String of RFC 9651, which is printable ASCII: other bytes are
-// percent-encoded.
-func sfString(s string) string {
-	out := []byte{'"'}
+// printable percent-encodes all bytes but those of printable ASCII, and the percent sign.
+func printable(s string) string {
+	var out []byte
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			out = append(out, '\\', c)
-		case c < ' ' || c > '~' || c == '%':
+		if c := s[i]; c < ' ' || c > '~' || c == '%' {
 			out = fmt.Appendf(out, "%%%02X", c)
-		default:
+		} else {
 			out = append(out, c)
 		}
 	}
-	return string(append(out, '"'))
+	return string(out)
 }
+
+// quote escapes what ends a String of RFC 9651.
+var quote = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
+
+// sfString renders printable ASCII as a String of RFC 9651.
+func sfString(s string) string { return `"` + quote.Replace(s) + `"` }
 
 // sfInteger keeps a number within the 15 digits of an Integer of RFC 9651.
 func sfInteger(n int64) int64 { return min(n, 999_999_999_999_999) }

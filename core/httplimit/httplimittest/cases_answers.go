@@ -184,7 +184,7 @@ var answers = []promise{
 			quoted := `"a\"b\\c\r\nX-Evil: 1\u2028<é>"`
 			if problem {
 				a.json("application/problem+json", `{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",
-					"title":"Too Many Requests","status":429,"violated-policies":[`+quoted+`],"retry_after":60}`)
+					"title":"Too Many Requests","status":429,"violated-policies":[`+policy+`],"retry_after":60}`)
 			} else {
 				a.json("application/json", `{"error":"rate limit exceeded","tier":`+quoted+`,"retry_after":60}`)
 			}
