@@ -25,7 +25,9 @@ each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWO
 
 TESTFLAGS ?=
 FUZZTIME ?= 5s
+ROUNDS ?= 6
 BENCHTIME ?= 300ms
+BENCHDIR ?= docs
 
 .PHONY: help
 help: ## List the targets
@@ -111,9 +113,9 @@ fuzz: ## Run each fuzz target for FUZZTIME
 	done
 
 .PHONY: bench
-bench: $(BIN)/built ## Compare with the peers: six runs of BENCHTIME each, and their medians
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -count 6 -timeout 1h ./bench | tee $(BIN)/bench.txt
-	$(BIN)/benchstat -row .name,/users,/on -col /by $(BIN)/bench.txt
+bench: ## Measure beside the peers, and write docs/benchmarks.md; ROUNDS, BENCHTIME and BENCHDIR for a trial
+	@./.ci/need redis-server
+	$(GO) run ./tools/bench -rounds $(ROUNDS) -time $(BENCHTIME) -dir $(BENCHDIR)
 
 .PHONY: api
 api: ## Compare the exported API with the last release

@@ -2,5 +2,5 @@
 // module and of no other. Each benchmark checks that a check was made: the limits are so
 // high that every request is allowed, and an answer carries its headers.
 //
-//	go test -run '^$' -bench . -count 6 ./bench
+//	make bench
 package bench
