@@ -2,6 +2,7 @@ package fallbackstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -10,8 +11,19 @@ import (
 	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
 )
 
+// unreachable is a store of which nothing is heard.
+type unreachable struct{}
+
+var errUnreachable = errors.New("the primary is down")
+
+func (unreachable) Apply(context.Context, *ratetier.Request, *ratetier.Result) error {
+	return errUnreachable
+}
+
+func (unreachable) Reset(context.Context, ratetier.Key) error { return errUnreachable }
+
 func Example() {
-	shared := newFakePrimary() // usually redisstore.New(rdb, redisstore.Config{})
+	shared := unreachable{} // usually redisstore.New(rdb, redisstore.Config{})
 	store := fallbackstore.New(shared, fallbackstore.Config{
 		Instances: 2,
 		OnOutage: func(o fallbackstore.Outage) {
@@ -30,7 +42,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	ana := ratetier.Identity{User: "ana", Tier: "free"}
-	shared.failWith(errDown)
 	for range 6 {
 		d := limiter.Take(context.Background(), ana, 1)
 		fmt.Println(d.Outcome, "degraded:", d.Degraded)
