@@ -60,6 +60,7 @@ type Config struct {
 // needs no closing.
 type Limiter struct {
 	store    Store
+	quick    QuickStore // the store, nil if it is not one
 	time     *timeline
 	observer Observer
 	shadow   bool
@@ -88,6 +89,9 @@ func New(config Config) (*Limiter, error) {
 		onUnknownTier:    config.OnUnknownTier.or(byDefault),
 		onIdentifyFailed: config.OnIdentifyFailed.or(Deny(outcomes[OutcomeIdentifyFailed].status)),
 		onStoreFailed:    config.OnStoreFailed.or(Allow()),
+	}
+	if quick, ok := config.Store.(QuickStore); ok && quick.Itself() == config.Store {
+		l.quick = quick
 	}
 	var storeErr error
 	if config.Store == nil {
@@ -217,12 +221,42 @@ var operations = sync.Pool{New: func() any { return new(operation) }}
 // decide is what every check goes through, whatever it asks for. The decision is zero
 // before. It returns when it was made, in the limiter's time.
 func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decision) (now int64) {
-	now = l.time.now()
-	if l.resolve(ctx, check, d) {
+	switch {
+	case !l.resolve(ctx, check, d):
+		now = l.time.now()
+	case mode == ModeTake && l.quick != nil && len(d.tier.limits) == 1:
+		hash := l.quick.Hash(check.Identity.key(d.Tier))
+		now = l.time.now()
+		if !l.take(ctx, hash, now, d) {
+			l.ask(ctx, mode, now, check, d)
+		}
+	default:
+		now = l.time.now()
 		l.ask(ctx, mode, now, check, d)
 	}
 	l.finish(mode, now, check, d)
 	return now
+}
+
+// take asks a quick store. It returns false if the store is to be asked in the usual way.
+func (l *Limiter) take(ctx context.Context, hash Hash, now int64, d *Decision) bool {
+	if d.Cost > d.tier.burst || ctx.Err() != nil {
+		return false
+	}
+	limit := d.tier.limits[0]
+	used, allowed, ok := l.quick.Take(hash, limit, d.Cost, now)
+	if !ok {
+		return false
+	}
+	d.wall = l.time.wall(now)
+	d.Limit, d.Remaining, d.ResetAfter = d.tier.burst, limit.Remaining(used), time.Duration(used)
+	if allowed {
+		d.Outcome, d.Allowed = OutcomeAllowed, true
+		return true
+	}
+	d.refuse(OutcomeLimited)
+	d.RetryAfter = time.Duration(limit.Wait(used, d.Cost))
+	return true
 }
 
 // ask asks the store about the check, whose tier is resolved.

@@ -70,7 +70,11 @@ func FuzzTakeDecidesLikeTheDefinition(f *testing.F) {
 				cost = random.Int64N(math.MaxInt64)
 			}
 			before := b.limit.Used(b.tat, now)
+			next, used, ok := b.limit.Take(b.tat, now, min(cost, b.limit.Burst()))
 			allowed, remaining, wait := b.take(now, cost)
+			if cost <= b.limit.Burst() && (next != b.tat || used != b.limit.Used(b.tat, now) || ok != allowed) {
+				t.Fatalf("%d cells at %d: Take returns %d, %d, %t, want %d, %d, %t", cost, now, next, used, ok, b.tat, b.limit.Used(b.tat, now), allowed)
+			}
 			if want := m.take(now, cost); allowed != want {
 				t.Fatalf("%d cells at %d: allowed is %t, want %t", cost, now, allowed, want)
 			}

@@ -94,6 +94,25 @@ func (l Limit) Wait(used, cost int64) int64 {
 	return max(0, used+cost*l.Interval-l.Offset)
 }
 
+// Take is the whole decision for a bucket of one rate: the TAT and the use after the
+// cost was charged, and true, if the bucket holds it; else those it has, and false. The
+// cost is at most the burst.
+func (l Limit) Take(tat, now, cost int64) (next, used int64, ok bool) {
+	used = l.Used(tat, now)
+	if used == l.Offset {
+		tat = now + used // lets time pass for a TAT from a clock set back
+	}
+	more := cost * l.Interval
+	if more > l.Offset-used {
+		return tat, used, false
+	}
+	if more > 0 {
+		used += more
+		tat = now + used
+	}
+	return tat, used, true
+}
+
 // Charge returns the use after cost more cells, at most Offset: what a bucket
 // does not hold is forgiven, not owed.
 func (l Limit) Charge(used, cost int64) int64 {

@@ -26,6 +26,7 @@ type promise struct {
 type trial struct {
 	ctx     context.Context
 	subject Subject
+	quick   bool // ask a quick store as a limiter does
 	store   ratetier.Store
 	model   ratetier.Store // knows what the store has to answer
 	now     time.Time
@@ -71,6 +72,12 @@ func (t *trial) open(name string, from func() (ratetier.Store, error)) (ratetier
 			t.errorf("closing what %s returned: %w", name, err)
 		}
 	})
+	if quick, ok := store.(ratetier.QuickStore); ok && t.quick {
+		if quick.Itself() != store {
+			t.errorf("%s: Itself returns another store", name)
+		}
+		store = takeFirst{quick}
+	}
 	return store, true
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 // shard is the part of the buckets that one lock guards.
@@ -28,37 +29,32 @@ func (s *shard) init(maxBuckets int) {
 }
 
 // take is apply without the lock, for what nearly every check is: a take from a bucket
-// of one rate that is there. It returns false, with nothing done, for all others.
-func (s *shard) take(h hash, request *ratetier.Request, result *ratetier.Result) bool {
-	if len(request.Limits) != 1 || request.Mode != ratetier.ModeTake {
-		return false
-	}
+// of one rate that is there. It returns ok false, with nothing done, for all others.
+func (s *shard) take(h ratetier.Hash, limit gcra.Limit, cost, now int64) (used int64, allowed, ok bool) {
 	array := s.tables[0].array.Load()
 	at, ok := array.find(h)
 	if !ok {
-		return false
+		return 0, false, false
 	}
 	stored := &array.slot(at)[header]
 	for {
 		was := stored.Load()
 		if was == gone {
-			return false
+			return 0, false, false
 		}
-		tats := [1]int64{was}
-		request.Apply(tats[:], result)
-		if is := tats[0]; is == was || is > was && stored.CompareAndSwap(was, is) {
-			return true
-		} else if is < was {
-			*result = ratetier.Result{}
-			return false // a bucket that is full sooner is to be noticed
+		is, used, allowed := limit.Take(was, now, cost)
+		if is < was {
+			return 0, false, false // a bucket that is full sooner is to be noticed
 		}
-		*result = ratetier.Result{}
+		if is == was || stored.CompareAndSwap(was, is) {
+			return used, allowed, true
+		}
 	}
 }
 
 // apply decides one request. It returns for how long the bucket that had to make
 // room for a new one would have been in use, 0 if none had to.
-func (s *shard) apply(h hash, request *ratetier.Request, result *ratetier.Result) time.Duration {
+func (s *shard) apply(h ratetier.Hash, request *ratetier.Request, result *ratetier.Result) time.Duration {
 	rates := len(request.Limits)
 	t := &s.tables[rates-1]
 	array := t.array.Load()
@@ -88,7 +84,7 @@ func (s *shard) apply(h hash, request *ratetier.Request, result *ratetier.Result
 
 // carry returns the TATs that the bucket starts with, and drops what there was of
 // it under another number of rates.
-func (s *shard) carry(h hash, rates int) (bucket tats) {
+func (s *shard) carry(h ratetier.Hash, rates int) (bucket tats) {
 	for i := range s.tables {
 		t := &s.tables[i]
 		if i == rates-1 || t.live == 0 {
@@ -103,7 +99,7 @@ func (s *shard) carry(h hash, rates int) (bucket tats) {
 }
 
 // drop forgets the bucket.
-func (s *shard) drop(h hash) {
+func (s *shard) drop(h ratetier.Hash) {
 	for i := range s.tables {
 		t := &s.tables[i]
 		if at, ok := t.array.Load().find(h); ok {

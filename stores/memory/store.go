@@ -19,6 +19,7 @@ import (
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 // DefaultMaxBuckets is the cap on buckets where [Config] names none: about 50 MB.
@@ -66,7 +67,7 @@ type Store struct {
 	onEvict func(Eviction)
 }
 
-var _ ratetier.Store = (*Store)(nil)
+var _ ratetier.QuickStore = (*Store)(nil)
 
 // New returns a store with the default configuration.
 func New() *Store {
@@ -108,10 +109,13 @@ func NewWith(config Config) (*Store, error) {
 // Apply decides and charges one request. It does not wait, so it does not look at
 // the context; it never fails.
 func (s *Store) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
-	h := s.hash(&request.Key)
-	shard := &s.shards[h.hi>>s.shift]
-	if shard.take(h, request, result) {
-		return nil
+	h := s.Hash(request.Key)
+	shard := s.shard(h)
+	if request.Mode == ratetier.ModeTake && len(request.Limits) == 1 {
+		if used, allowed, ok := shard.take(h, request.Limits[0], request.Cost, request.Now); ok {
+			result.Allowed, result.Used[0] = allowed, used
+			return nil
+		}
 	}
 	shard.mu.Lock()
 	evicted := shard.apply(h, request, result)
@@ -122,10 +126,20 @@ func (s *Store) Apply(_ context.Context, request *ratetier.Request, result *rate
 	return nil
 }
 
+// Itself returns the store, see [ratetier.QuickStore].
+func (s *Store) Itself() ratetier.Store { return s }
+
+// Take decides and charges a take from a bucket of one rate, without a lock. It returns ok
+// false, with nothing done, if the bucket is not there, or is to be full sooner than it
+// was.
+func (s *Store) Take(h ratetier.Hash, limit gcra.Limit, cost, now int64) (used int64, allowed, ok bool) {
+	return s.shard(h).take(h, limit, cost, now)
+}
+
 // Reset makes the bucket full. It never fails.
 func (s *Store) Reset(_ context.Context, key ratetier.Key) error {
-	h := s.hash(&key)
-	shard := &s.shards[h.hi>>s.shift]
+	h := s.Hash(key)
+	shard := s.shard(h)
 	shard.mu.Lock()
 	shard.drop(h)
 	shard.mu.Unlock()
@@ -145,19 +159,16 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// hash is what a bucket is kept under.
-type hash struct{ hi, lo uint64 }
-
-// hash returns the key's hash. The parts are hashed under seeds of their own, so
-// that moving characters from one to the other makes another hash.
-func (s *Store) hash(key *ratetier.Key) hash {
+// Hash returns what the key's bucket is kept under. The parts are hashed under seeds of
+// their own, so that moving characters from one to the other makes another hash.
+func (s *Store) Hash(key ratetier.Key) ratetier.Hash {
+	hi, lo := maphash.String(s.seeds[0], key.User), maphash.String(s.seeds[1], key.User)
 	tier := maphash.String(s.seeds[2], key.Tier)
-	h := hash{
-		hi: maphash.String(s.seeds[0], key.User) ^ tier | 1, // never zero
-		lo: maphash.String(s.seeds[1], key.User) ^ bits.RotateLeft64(tier, 32),
-	}
 	if key.Anonymous {
-		h.lo = ^h.lo
+		lo = ^lo
 	}
-	return h
+	return ratetier.Hash{Hi: hi ^ tier | 1, Lo: lo ^ bits.RotateLeft64(tier, 32)} // Hi is never zero
 }
+
+// shard returns the shard that the hash belongs to.
+func (s *Store) shard(h ratetier.Hash) *shard { return &s.shards[h.Hi>>s.shift] }

@@ -58,14 +58,14 @@ func (a *array) slots() int {
 }
 
 // find returns the slot of the hash, and whether there is one with a bucket.
-func (a *array) find(h hash) (int, bool) {
+func (a *array) find(h ratetier.Hash) (int, bool) {
 	if a == nil {
 		return 0, false
 	}
-	for at := int(h.lo) & a.mask; ; at = (at + 1) & a.mask {
+	for at := int(h.Lo) & a.mask; ; at = (at + 1) & a.mask {
 		slot := a.words[at*a.stride:][:header+1]
 		switch hi := uint64(slot[0].Load()); {
-		case hi == h.hi && uint64(slot[1].Load()) == h.lo && slot[header].Load() != gone:
+		case hi == h.Hi && uint64(slot[1].Load()) == h.Lo && slot[header].Load() != gone:
 			return at, true
 		case hi == 0:
 			return 0, false
@@ -111,8 +111,8 @@ func (a *array) take(at int) tats {
 }
 
 // put writes a bucket into the first free slot for its hash.
-func (a *array) put(h hash, t *tats) {
-	at := int(h.lo) & a.mask
+func (a *array) put(h ratetier.Hash, t *tats) {
+	at := int(h.Lo) & a.mask
 	for a.slot(at)[0].Load() != 0 {
 		at = (at + 1) & a.mask
 	}
@@ -120,12 +120,12 @@ func (a *array) put(h hash, t *tats) {
 	for i := range len(slot) - header {
 		slot[header+i].Store(t[i])
 	}
-	slot[1].Store(int64(h.lo))
-	slot[0].Store(int64(h.hi))
+	slot[1].Store(int64(h.Lo))
+	slot[0].Store(int64(h.Hi))
 }
 
 // insert adds a bucket that is not there yet.
-func (t *table) insert(h hash, bucket *tats, now int64) {
+func (t *table) insert(h ratetier.Hash, bucket *tats, now int64) {
 	if t.taken >= t.array.Load().slots()/8*7 {
 		t.rebuild(now)
 	}
@@ -164,7 +164,7 @@ func (t *table) purge(now int64) (nextFull int64) {
 // that a quarter of it is free.
 func (t *table) rebuild(now int64) {
 	type moved struct {
-		hash hash
+		hash ratetier.Hash
 		tats tats
 	}
 	var buckets []moved
@@ -175,7 +175,7 @@ func (t *table) rebuild(now int64) {
 		}
 		if bucket := old.take(at); bucket.full() > now {
 			slot := old.slot(at)
-			buckets = append(buckets, moved{hash{uint64(slot[0].Load()), uint64(slot[1].Load())}, bucket})
+			buckets = append(buckets, moved{ratetier.Hash{Hi: uint64(slot[0].Load()), Lo: uint64(slot[1].Load())}, bucket})
 		}
 	}
 	const smallest = 8

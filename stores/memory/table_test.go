@@ -3,18 +3,20 @@ package memorystore
 import (
 	"math/rand/v2"
 	"testing"
+
+	ratetier "github.com/ratetier/ratetier/core"
 )
 
 // A table that is asked, filled, purged and rebuilt at random has what a map has.
 func TestTableHoldsWhatAMapHolds(t *testing.T) {
 	table := table{rates: 2}
-	model := map[hash]tats{}
+	model := map[ratetier.Hash]tats{}
 	random := rand.New(rand.NewPCG(1, 2))
 	now := int64(0)
 	for step := range 200_000 {
 		now += random.Int64N(3)
 		n := random.Uint64N(3000)
-		h := hash{hi: n | 1, lo: n / 2} // few homes, so that probes are long and wrap around
+		h := ratetier.Hash{Hi: n | 1, Lo: n / 2} // few homes, so that probes are long and wrap around
 		array := table.array.Load()
 		at, ok := array.find(h)
 		want, has := model[h]
