@@ -20,7 +20,7 @@ type fakePrimary struct {
 	hang     atomic.Bool  // until the context ends
 	panics   atomic.Bool  // on any request
 	asked    atomic.Int64 // requests so far
-	readOnly atomic.Bool  // fails what would charge
+	readOnly atomic.Bool  // fails what would change a bucket
 }
 
 func newFakePrimary() *fakePrimary { return &fakePrimary{Store: storetest.Reference()} }
@@ -48,10 +48,11 @@ func (p *fakePrimary) Apply(ctx context.Context, request *ratetier.Request, resu
 		result.Used[0] = 1 // what fails may have begun to answer
 		return err
 	}
-	if p.readOnly.Load() && request.Cost > 0 {
+	err := p.Store.Apply(ctx, request, result)
+	if p.readOnly.Load() && result.Allowed && request.Cost > 0 {
 		return errDown
 	}
-	return p.Store.Apply(ctx, request, result)
+	return err
 }
 
 func (p *fakePrimary) Reset(ctx context.Context, key ratetier.Key) error {

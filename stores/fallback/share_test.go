@@ -1,11 +1,13 @@
 package fallbackstore_test
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/storetest"
 	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
 )
 
@@ -86,12 +88,28 @@ func TestAShareRefillsAtItsPartOfTheRate(t *testing.T) {
 	})
 }
 
-// What the local store is told of a share keeps the promises to it.
-func TestTheLocalStoreIsGivenValidRequests(t *testing.T) {
+// strict is a local store that insists on what it is promised.
+type strict struct {
+	ratetier.Store
+	t *testing.T
+}
+
+func (s strict) Apply(ctx context.Context, request *ratetier.Request, result *ratetier.Result) error {
+	for _, limit := range request.Limits {
+		if request.Mode == ratetier.ModeTake && request.Cost > limit.Burst() {
+			s.t.Errorf("take of %d from a bucket of %d", request.Cost, limit.Burst())
+		}
+	}
+	if *result != (ratetier.Result{}) {
+		s.t.Errorf("the result is not zero before: %v", *result)
+	}
+	return s.Store.Apply(ctx, request, result)
+}
+
+func TestTheLocalStoreIsGivenWhatItIsPromised(t *testing.T) {
 	primary := newFakePrimary()
 	primary.failWith(errDown)
-	local := newFakePrimary()
-	store := fallbackstore.New(primary, fallbackstore.Config{Local: local, Instances: 7})
+	store := fallbackstore.New(primary, fallbackstore.Config{Local: strict{storetest.Reference(), t}, Instances: 7})
 	for _, mode := range []ratetier.Mode{ratetier.ModeTake, ratetier.ModeCharge, ratetier.ModeRefund} {
 		for cost := range int64(11) {
 			request := ratetier.Request{Mode: mode, Key: ratetier.Key{User: "ana"}, Limits: limits(ratetier.PerMinute(10)), Cost: cost}

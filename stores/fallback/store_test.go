@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,6 +178,9 @@ func TestOneProbeAtATimeAndNobodyWaits(t *testing.T) {
 			s.after(probeEvery + 1) // until the next
 			s.asked(0)
 		}
+		if got := s.store.Stats().Outages; got != 1 || len(s.events) != 1 {
+			t.Errorf("%d outages, of which %q was told, want one that began", got, s.events)
+		}
 	})
 }
 
@@ -206,16 +210,24 @@ func TestAProbeChargesNobody(t *testing.T) {
 	}
 }
 
-// A primary that can be read and not written to is still down.
+// A primary that can be read and not written to is still down, however soon a probe comes
+// after the last.
 func TestAProbeWrites(t *testing.T) {
-	outage(t, fallbackstore.Config{}, func(s *subject) {
-		s.down()
-		s.primary.readOnly.Store(true)
-		s.primary.failWith(nil)
-		s.after(probeEvery + 1)
-		s.takes("free", "ana", 0, "allowed, locally")
-		synctest.Wait()
-		s.takes("free", "ana", 0, "allowed, locally")
+	outage(t, fallbackstore.Config{ProbeEvery: time.Microsecond}, func(s *subject) {
+		for range 2 {
+			s.down()
+			s.primary.readOnly.Store(true)
+			s.primary.failWith(nil)
+			s.after(2 * time.Microsecond)
+			s.takes("free", "ana", 0, "allowed, locally")
+			synctest.Wait()
+			s.takes("free", "ana", 0, "allowed, locally")
+			s.primary.readOnly.Store(false)
+			s.after(2 * time.Microsecond)
+			s.takes("free", "ana", 0, "allowed, locally")
+			synctest.Wait()
+			s.takes("free", "ana", 0, "allowed")
+		}
 	})
 }
 
@@ -316,6 +328,36 @@ func TestWhoIsToldMayUseTheStore(t *testing.T) {
 		synctest.Wait()
 		if told != 2 {
 			t.Errorf("told %d times, want 2", told)
+		}
+	})
+}
+
+// Who is slow to hear that an outage has begun hears only then that it is over.
+func TestOutagesAreToldInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		primary := newFakePrimary()
+		primary.failWith(errDown)
+		var store *fallbackstore.Store
+		apply := func() {
+			request := ratetier.Request{Key: ratetier.Key{User: "ana"}, Limits: limits(ratetier.PerMinute(1))}
+			if err := store.Apply(t.Context(), &request, new(ratetier.Result)); err != nil {
+				t.Error(err)
+			}
+		}
+		var told []bool
+		store = fallbackstore.New(primary, fallbackstore.Config{Failures: 1, OnOutage: func(o fallbackstore.Outage) {
+			if !o.Over {
+				primary.failWith(nil)
+				<-time.After(probeEvery + 1)
+				apply()
+				synctest.Wait() // the outage is over
+			}
+			told = append(told, o.Over)
+		}})
+		apply()
+		synctest.Wait()
+		if !slices.Equal(told, []bool{false, true}) {
+			t.Errorf("told that it was over: %v, want first false, then true", told)
 		}
 	})
 }
