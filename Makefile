@@ -23,6 +23,9 @@ PORTABLE := $(filter-out stores/redis,$(filter core stores/% adapters/% metrics/
 packages = $(1:%=./%/...)
 each = for module in $(1); do echo "$$module: $(2)"; (cd $$module && export GOWORK=off && $(2)) || exit 1; done
 
+# What the tests of stores/redis start: redis-server, valkey-server, or a path.
+export REDIS_SERVER ?= redis-server
+
 TESTFLAGS ?=
 FUZZTIME ?= 5s
 ROUNDS ?= 6
@@ -44,7 +47,7 @@ ci: test vet lint actions fmt tidy race 32bit standalone consumer api fuzz commi
 # README whose links are tested.
 .PHONY: test
 test: ## Test every module; needs redis-server
-	@./.ci/need redis-server
+	@./.ci/need $(REDIS_SERVER)
 	$(GO) test -count=1 $(TESTFLAGS) $(call packages,$(MODULES))
 
 .PHONY: portable
