@@ -98,6 +98,9 @@ func TestAPlanIsLookedUpOnceAndAgainAfterItsTime(t *testing.T) {
 		s.is("key_ana", "200 100", 2)
 		time.Sleep(fresh)
 		s.is("key_ana", "401", 3)
+		s.down.Store(true)
+		time.Sleep(absent)
+		s.is("key_ana", "503", 4) // what was deleted is not fallen back on
 	})
 }
 
@@ -184,6 +187,12 @@ func TestAFloodOfMadeUpKeysReachesNeitherTheDatabaseNorTheMemory(t *testing.T) {
 		time.Sleep(fresh)
 		if got := s.get("key_ana", "198.51.100.7"); got != "200 10" { // 10 guesses have come back
 			t.Errorf("a customer at the same address got %s", got)
+		}
+		for range 30 { // keys that exist are no guesses
+			s.accounts.known.Remove(digestOf("key_bea"))
+			if got := s.get("key_bea", "192.0.2.1"); got != "200 100" {
+				t.Errorf("a customer that was forgotten got %s", got)
+			}
 		}
 		for i := range 2 * most { // from everywhere
 			s.accounts.unknown.Add(digestOf(strconv.Itoa(i)), time.Now())
