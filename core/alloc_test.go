@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 // oneBucket is a store that allocates nothing.
@@ -19,9 +20,27 @@ func (s *oneBucket) Apply(_ context.Context, request *ratetier.Request, result *
 
 func (s *oneBucket) Reset(context.Context, ratetier.Key) error { return nil }
 
+// quickBucket is one that is quick.
+type quickBucket struct{ oneBucket }
+
+func (s *quickBucket) Itself() ratetier.Store { return s }
+
+func (s *quickBucket) Hash(ratetier.Key) ratetier.Hash { return ratetier.Hash{} }
+
+func (s *quickBucket) Take(_ ratetier.Hash, limit gcra.Limit, cost, now int64) (used int64, allowed, ok bool) {
+	s.tats[0], used, allowed = limit.Take(s.tats[0], now, cost)
+	return used, allowed, true
+}
+
 func TestACheckAllocatesNothing(t *testing.T) {
+	t.Run("store", func(t *testing.T) { allocatesNothing(t, new(oneBucket)) })
+	t.Run("quick store", func(t *testing.T) { allocatesNothing(t, new(quickBucket)) })
+}
+
+func allocatesNothing(t *testing.T, store ratetier.Store) {
+	t.Helper()
 	limiter := ratetier.Must(ratetier.New(ratetier.Config{
-		Store: new(oneBucket),
+		Store: store,
 		Tiers: ratetier.Tiers{
 			"one":  ratetier.PerSecond(10),
 			"four": ratetier.PerSecond(10).And(ratetier.PerMinute(20)).And(ratetier.PerHour(30)).And(ratetier.PerDay(40)),
