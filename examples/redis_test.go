@@ -1,19 +1,21 @@
 package examples_test
 
 import (
-	"bufio"
-	"net"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ratetier/ratetier/stores/redis/redistest"
 )
 
-// Two instances of a service on one Redis share one limit: of eleven requests that
-// alternate between them, ten pass.
+// Instances of a service on one Redis share one limit: of eleven requests that alternate
+// between them, ten pass. Redis then holds one integer, for as long as the bucket refills.
 func TestInstancesShareOneLimitInRedis(t *testing.T) {
-	port := startRedis(t)
+	server := redistest.Start(t)
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./nethttp", "./gin", "./echo", "./chi")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -22,7 +24,7 @@ func TestInstancesShareOneLimitInRedis(t *testing.T) {
 	// The limit is one for all frameworks, too.
 	var instances []*running
 	for _, name := range []string{"nethttp", "gin", "echo", "chi"} {
-		instances = append(instances, start(t, filepath.Join(dir, name), "-redis", "redis://127.0.0.1:"+port))
+		instances = append(instances, start(t, filepath.Join(dir, name), "-redis", "redis://"+server.Addr()))
 	}
 	passed := 0
 	for i := range 11 {
@@ -36,38 +38,17 @@ func TestInstancesShareOneLimitInRedis(t *testing.T) {
 	if passed != 10 {
 		t.Errorf("%d of 11 passed, want 10", passed)
 	}
-}
 
-// startRedis starts a redis-server that stops with the test, and returns its port.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("%v: install it, as with apt-get install redis-server", err)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
+	const key = "trt:free:33d2315cbeb866b8b237240a98d605f2e6e41b8a"
+	if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != key {
+		t.Errorf("keys %q, want only %q", keys, key)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	if _, err := rdb.Get(t.Context(), key).Int64(); err != nil {
+		t.Errorf("its value: %v, want an integer", err)
 	}
-	address, _ := listener.Addr().(*net.TCPAddr)
-	port := strconv.Itoa(address.Port)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	if left := rdb.PTTL(t.Context(), key).Val(); left <= 0 || left > time.Minute {
+		t.Errorf("it expires in %v, want within a minute", left)
 	}
-	server := exec.CommandContext(t.Context(), path, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "")
-	stdout, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Wait() }) // the test's context has ended it
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
-			return port
-		}
-	}
-	t.Fatal("redis-server did not start")
-	return ""
 }

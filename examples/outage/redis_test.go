@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"net"
-	"os/exec"
+	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +14,7 @@ import (
 	ratetier "github.com/ratetier/ratetier/core"
 	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
+	"github.com/ratetier/ratetier/stores/redis/redistest"
 )
 
 // Whatever happens to Redis under load, each request is answered, the local limit holds to
@@ -24,10 +22,10 @@ import (
 func TestRequestsAreDecidedWhateverHappensToRedis(t *testing.T) {
 	for _, test := range []struct {
 		name         string
-		fault, mend  func(*server, *redis.Client) error
+		fault, mend  func(*redistest.Server, *redis.Client) error
 		losesBuckets bool
 	}{
-		{"killed", (*server).kill, (*server).restart, true},
+		{"killed", kill, restart, true},
 		{"frozen", signal(syscall.SIGSTOP), signal(syscall.SIGCONT), false},
 		{"paused", command("CLIENT", "PAUSE", "60000", "WRITE"), command("CLIENT", "UNPAUSE"), false},
 		{"full", command("CONFIG", "SET", "maxmemory", "1"), command("CONFIG", "SET", "maxmemory", "0"), false},
@@ -36,10 +34,10 @@ func TestRequestsAreDecidedWhateverHappensToRedis(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			const quota = 5000                     // and none comes back while the test runs
 			const timeout = 500 * time.Millisecond // which Redis keeps on a busy machine
-			s := startServer(t)
-			rdb := redis.NewClient(&redis.Options{Addr: s.addr})
+			s := redistest.Start(t)
+			rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
 			defer rdb.Close()
-			admin := redis.NewClient(&redis.Options{Addr: s.addr})
+			admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
 			defer admin.Close()
 			store := fallbackstore.New(redisstore.New(rdb, redisstore.Config{Timeout: timeout}), fallbackstore.Config{ProbeEvery: 100 * time.Millisecond})
 			limiter := ratetier.Must(ratetier.New(ratetier.Config{
@@ -148,74 +146,28 @@ func (l *load) stop() {
 	l.callers.Wait()
 }
 
-// server is a redis-server of the test's own.
-type server struct {
-	t    *testing.T
-	addr string
-	cmd  *exec.Cmd
-}
-
-func startServer(t *testing.T) *server {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{t: t, addr: listener.Addr().String()}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.restart(nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.kill(nil) })
-	return s
-}
-
-func (s *server) restart(*redis.Client) error {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		s.t.Fatalf("%v: install it, as with apt-get install redis-server", err)
-	}
-	_, port, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		return err
-	}
-	s.cmd = exec.CommandContext(s.t.Context(), path, "--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir(), "--save", "")
-	stdout, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "eady to accept connections") {
-			go func() {
-				for lines.Scan() { // lest the pipe fills
-				}
-			}()
-			return nil
-		}
-	}
-	s.t.Fatal("redis-server did not start")
-	return nil
-}
-
 // kill ends the server as a crash would.
-func (s *server) kill(*redis.Client) error {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // says that it was killed
+func kill(s *redistest.Server, _ *redis.Client) error {
+	s.Kill()
 	return nil
 }
 
-func signal(sig syscall.Signal) func(*server, *redis.Client) error {
-	return func(s *server, _ *redis.Client) error { return s.cmd.Process.Signal(sig) }
+func restart(s *redistest.Server, _ *redis.Client) error {
+	s.Restart()
+	return nil
 }
 
-func command(words ...any) func(*server, *redis.Client) error {
-	return func(s *server, rdb *redis.Client) error { return rdb.Do(s.t.Context(), words...).Err() }
+func signal(sig syscall.Signal) func(*redistest.Server, *redis.Client) error {
+	return func(s *redistest.Server, _ *redis.Client) error {
+		s.Signal(sig)
+		return nil
+	}
+}
+
+func command(words ...any) func(*redistest.Server, *redis.Client) error {
+	return func(_ *redistest.Server, rdb *redis.Client) error {
+		return rdb.Do(context.Background(), words...).Err()
+	}
 }
 
 func wait(t *testing.T, what string, done func() bool) {

@@ -15,15 +15,16 @@ import (
 	ratetier "github.com/ratetier/ratetier/core"
 	"github.com/ratetier/ratetier/core/storetest"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
+	"github.com/ratetier/ratetier/stores/redis/redistest"
 )
 
 // startCluster starts a cluster of three masters, and returns when it works.
-func startCluster(t *testing.T) []*server {
+func startCluster(t *testing.T) []server {
 	t.Helper()
 	const slots, nodes = 16384, 3
-	var servers []*server
+	var servers []server
 	for i := range nodes {
-		s := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(freePort(t)), "--cluster-node-timeout", "60000")
+		s := startServer(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t), "--cluster-node-timeout", "60000")
 		servers = append(servers, s)
 		if err := s.client(t).Do(t.Context(), "cluster", "addslotsrange", i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
 			t.Fatal(err)
@@ -34,7 +35,7 @@ func startCluster(t *testing.T) []*server {
 			t.Fatal(err)
 		}
 		if i > 0 {
-			host, port, _ := strings.Cut(s.addr, ":")
+			host, port, _ := strings.Cut(s.Addr(), ":")
 			if err := servers[0].client(t).Do(t.Context(), "cluster", "meet", host, port, s.busPort(t)).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +51,17 @@ func startCluster(t *testing.T) []*server {
 	return servers
 }
 
-func (s *server) busPort(t *testing.T) string {
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(redistest.FreeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func (s server) busPort(t *testing.T) string {
 	t.Helper()
 	return s.client(t).ConfigGet(t.Context(), "cluster-port").Val()["cluster-port"]
 }
@@ -69,11 +80,11 @@ func wait(t testing.TB, what string, holds func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
-func newCluster(t *testing.T, servers []*server, change func(*redis.ClusterOptions)) *redis.ClusterClient {
+func newCluster(t *testing.T, servers []server, change func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
 	options := &redis.ClusterOptions{}
 	for _, s := range servers {
-		options.Addrs = append(options.Addrs, s.addr)
+		options.Addrs = append(options.Addrs, s.Addr())
 	}
 	if change != nil {
 		change(options)
@@ -102,7 +113,7 @@ func TestConformanceOnACluster(t *testing.T) {
 func TestConformanceOnARing(t *testing.T) {
 	addrs := map[string]string{}
 	for _, name := range []string{"one", "two", "three"} {
-		addrs[name] = startServer(t).addr
+		addrs[name] = startServer(t).Addr()
 	}
 	rdb := redis.NewRing(&redis.RingOptions{Addrs: addrs})
 	t.Cleanup(func() { _ = rdb.Close() })
@@ -134,8 +145,8 @@ func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
 		frozen := servers[0].client(t).DBSize(t.Context()).Val() > before
 		keys[frozen] = append(keys[frozen], key)
 	}
-	servers[0].signal(t, syscall.SIGSTOP)
-	defer servers[0].signal(t, syscall.SIGCONT)
+	servers[0].Signal(syscall.SIGSTOP)
+	defer servers[0].Signal(syscall.SIGCONT)
 	type outcome struct {
 		frozen bool
 		err    error
@@ -154,7 +165,7 @@ func TestAFrozenNodeOfAClusterFailsItsOwnChecksOnly(t *testing.T) {
 			t.Errorf("on the frozen node %t: error %v", o.frozen, o.err)
 		}
 	}
-	servers[0].signal(t, syscall.SIGCONT)
+	servers[0].Signal(syscall.SIGCONT)
 	store.Quiet()
 	for _, key := range keys[true] {
 		if n := used(t, rdb, key); n > 2 {
@@ -168,7 +179,7 @@ func TestACheckWithoutAnswerIsSentOnceToACluster(t *testing.T) {
 	servers := startCluster(t)
 	proxies := map[string]*proxy{}
 	for _, s := range servers {
-		proxies[s.addr] = startProxy(t, s.addr)
+		proxies[s.Addr()] = startProxy(t, s.Addr())
 	}
 	each := func(do func(*proxy)) {
 		for _, p := range proxies {
@@ -224,7 +235,7 @@ func TestACheckWithoutAnswerIsSentOnceToACluster(t *testing.T) {
 
 // A cluster behind a proxy looks like a single server, until keys of two slots meet.
 func TestAClusterThatLooksLikeOneServerCostsNoCheck(t *testing.T) {
-	rdb := startServer(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(freePort(t))).client(t)
+	rdb := startServer(t, "--cluster-enabled", "yes", "--cluster-port", freePort(t)).client(t)
 	if err := rdb.Do(t.Context(), "cluster", "addslotsrange", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}

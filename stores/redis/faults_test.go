@@ -31,7 +31,7 @@ func TestNoFaultAdmitsMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			direct.FlushDB(t.Context())
-			p := startProxy(t, s.addr)
+			p := startProxy(t, s.Addr())
 			random := rand.New(rand.NewPCG(seed, 0))
 			faults := []func(){
 				func() { p.set(none) },
@@ -40,7 +40,7 @@ func TestNoFaultAdmitsMoreThanTheLimit(t *testing.T) {
 				func() { p.set(cutAfterRequest) },
 				func() { p.set(silent) },
 				func() { direct.ScriptFlush(t.Context()) },
-				func() { s.signal(t, syscall.SIGSTOP); s.signal(t, syscall.SIGCONT) },
+				func() { s.Signal(syscall.SIGSTOP); s.Signal(syscall.SIGCONT) },
 			}
 			var (
 				mu            sync.Mutex

@@ -71,7 +71,7 @@ func TestACheckWithoutAnswerIsSentOnce(t *testing.T) {
 	s := startServer(t)
 	direct := s.client(t)
 	for name, fault := range map[string]fault{"lost": loseReplies, "cut": cutAfterRequest} {
-		p := startProxy(t, s.addr)
+		p := startProxy(t, s.Addr())
 		for client, rdb := range clients(t, p.addr) {
 			t.Run(name+"/"+client, func(t *testing.T) {
 				direct.FlushDB(t.Context())
@@ -100,7 +100,7 @@ func TestACheckWithoutAnswerIsSentOnce(t *testing.T) {
 // So has one that reached the server while that stood still.
 func TestACheckOfAFrozenServerIsSentOnce(t *testing.T) {
 	s := startServer(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr())
 	for client, rdb := range clients(t, p.addr) {
 		t.Run(client, func(t *testing.T) {
 			store := redisstore.New(rdb, redisstore.Config{Timeout: 50 * time.Millisecond})
@@ -109,14 +109,14 @@ func TestACheckOfAFrozenServerIsSentOnce(t *testing.T) {
 			if _, err := take(t.Context(), store, key, 1); err != nil {
 				t.Fatal(err)
 			}
-			s.signal(t, syscall.SIGSTOP)
-			defer s.signal(t, syscall.SIGCONT)
+			s.Signal(syscall.SIGSTOP)
+			defer s.Signal(syscall.SIGCONT)
 			sent := p.commands("evalsha")
 			if result, err := take(t.Context(), store, key, 1); err == nil {
 				t.Errorf("%+v of a server that stands still", result)
 			}
 			store.Quiet()
-			s.signal(t, syscall.SIGCONT)
+			s.Signal(syscall.SIGCONT)
 			if sent = p.commands("evalsha") - sent; sent != 1 {
 				t.Errorf("sent %d times", sent)
 			}
@@ -140,7 +140,7 @@ func connect(t *testing.T, rdb redis.UniversalClient, n int) {
 // A server that is silent, or not there, costs each check its timeout and no more.
 func TestTheTimeoutHolds(t *testing.T) {
 	s := startServer(t)
-	mute := startProxy(t, s.addr)
+	mute := startProxy(t, s.Addr())
 	mute.set(silent)
 	for name, rdb := range map[string]redis.UniversalClient{
 		"silent":            newClient(t, mute.addr),

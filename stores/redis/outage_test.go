@@ -22,7 +22,7 @@ func TestAnOutageHoldsUpFewGoroutinesAndPasses(t *testing.T) {
 	s := startServer(t)
 	rdb := s.client(t, func(o *redis.Options) { o.ReadTimeout = time.Minute })
 	store := redisstore.New(rdb, redisstore.Config{Timeout: 5 * time.Millisecond})
-	s.signal(t, syscall.SIGSTOP)
+	s.Signal(syscall.SIGSTOP)
 	var taking sync.WaitGroup
 	for range 20 {
 		taking.Go(func() {
@@ -37,7 +37,7 @@ func TestAnOutageHoldsUpFewGoroutinesAndPasses(t *testing.T) {
 	if n := store.Flights(); n == 0 || n > most {
 		t.Errorf("%d goroutines wait, want 1 to %d", n, most)
 	}
-	s.signal(t, syscall.SIGCONT)
+	s.Signal(syscall.SIGCONT)
 	store.Quiet()
 	wait(t, "an answer", func() bool {
 		_, err := take(t.Context(), store, ana, 0)
@@ -54,7 +54,7 @@ func TestACheckWhoseContextEndsGoesAtOnce(t *testing.T) {
 	if _, err := take(t.Context(), store, ana, 1); err != nil {
 		t.Fatal(err)
 	}
-	s.signal(t, syscall.SIGSTOP)
+	s.Signal(syscall.SIGSTOP)
 	ctx, cancel := context.WithCancel(t.Context())
 	sent := store.Stats().Checks
 	errs := make(chan error)
@@ -75,7 +75,7 @@ func TestACheckWhoseContextEndsGoesAtOnce(t *testing.T) {
 			t.Errorf("error %v, want that of the context", err)
 		}
 	}
-	s.signal(t, syscall.SIGCONT)
+	s.Signal(syscall.SIGCONT)
 	store.Quiet()
 	if n := int(store.Stats().Checks - sent); n != callers-waiting {
 		t.Errorf("%d of %d were sent, though %d had not been when their context ended", n, callers, waiting)
@@ -89,7 +89,7 @@ func TestACheckWhoseContextEndsGoesAtOnce(t *testing.T) {
 // those any more, though no other check comes to have them sent.
 func TestALostBatchHoldsUpOthersOnlyForAsLongAsItsOwnChecksWait(t *testing.T) {
 	s := startServer(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr())
 	rdb := newClient(t, p.addr, func(o *redis.Options) { o.ReadTimeout = time.Minute })
 	store := redisstore.New(rdb, redisstore.Config{Timeout: 500 * time.Millisecond})
 	connect(t, rdb, 5)
@@ -128,16 +128,15 @@ func TestALostBatchHoldsUpOthersOnlyForAsLongAsItsOwnChecksWait(t *testing.T) {
 
 // A server that is started anew knows neither the script nor the connections.
 func TestARestartCostsNoCheck(t *testing.T) {
-	port := freePort(t)
-	s := startServerAt(t, port)
+	s := startServer(t)
 	rdb := s.client(t)
 	store := redisstore.New(rdb, redisstore.Config{Timeout: time.Minute})
 	for range 3 {
 		if _, err := take(t.Context(), store, ana, 1); err != nil {
 			t.Error(err)
 		}
-		s.stop()
-		s = startServerAt(t, port)
+		s.Kill()
+		s.Restart()
 	}
 }
 
@@ -201,7 +200,7 @@ func TestRights(t *testing.T) {
 	if err := s.client(t).Do(t.Context(), args...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	store, err := redisstore.Open("redis://ratetier:password@"+s.addr, redisstore.Config{Timeout: time.Minute})
+	store, err := redisstore.Open("redis://ratetier:password@"+s.Addr(), redisstore.Config{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

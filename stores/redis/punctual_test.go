@@ -72,14 +72,14 @@ func TestWhoTakesACheckToRedis(t *testing.T) {
 // hear of was charged once.
 func TestACallerThatGoesToRedisItselfKeepsTheDeadline(t *testing.T) {
 	s := startServer(t)
-	p := startProxy(t, s.addr)
+	p := startProxy(t, s.Addr())
 	rdb := newClient(t, p.addr, punctual)
 	store := redisstore.New(rdb, redisstore.Config{Timeout: 100 * time.Millisecond})
 	if _, err := take(context.Background(), store, ana, 1); err != nil {
 		t.Fatal(err)
 	}
 	for name, fault := range map[string]struct{ begin, end func() }{
-		"frozen": {func() { s.signal(t, syscall.SIGSTOP) }, func() { s.signal(t, syscall.SIGCONT) }},
+		"frozen": {func() { s.Signal(syscall.SIGSTOP) }, func() { s.Signal(syscall.SIGCONT) }},
 		"lost":   {func() { p.set(loseReplies) }, func() { p.set(none) }},
 		"silent": {func() { p.set(silent) }, func() { p.set(none) }},
 	} {

@@ -12,12 +12,13 @@ import (
 
 	ratetier "github.com/ratetier/ratetier/core"
 	redisstore "github.com/ratetier/ratetier/stores/redis"
+	"github.com/ratetier/ratetier/stores/redis/redistest"
 )
 
 // startSentinel starts a Sentinel that watches the master, alone.
-func startSentinel(t *testing.T, master *server) *server {
+func startSentinel(t *testing.T, master server) server {
 	t.Helper()
-	host, port, err := net.SplitHostPort(master.addr)
+	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,14 +31,14 @@ func startSentinel(t *testing.T, master *server) *server {
 	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return run(t, freePort(t), "+monitor master", config, "--sentinel")
+	return server{redistest.StartAs(t, "+monitor master", config, "--sentinel")}
 }
 
 // The new master knows what had reached it, and not the script.
 func TestAFailoverGrantsNothingAgainThatWasReplicated(t *testing.T) {
 	const limit = 20
 	master := startServer(t)
-	host, port, err := net.SplitHostPort(master.addr)
+	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +48,12 @@ func TestAFailoverGrantsNothingAgainThatWasReplicated(t *testing.T) {
 		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	wait(t, "Sentinel to know the replica", func() bool {
-		known := redis.NewSentinelClient(&redis.Options{Addr: sentinel.addr})
+		known := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr()})
 		defer known.Close()
 		return len(known.Replicas(t.Context(), "limits").Val()) == 1
 	})
 
-	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "limits", SentinelAddrs: []string{sentinel.addr}})
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "limits", SentinelAddrs: []string{sentinel.Addr()}})
 	t.Cleanup(func() { _ = rdb.Close() })
 	store := redisstore.New(rdb, redisstore.Config{AskAlways: true})
 	allowed := 0
@@ -73,7 +74,7 @@ func TestAFailoverGrantsNothingAgainThatWasReplicated(t *testing.T) {
 	if n, err := master.client(t).Wait(t.Context(), 1, time.Minute).Result(); n != 1 || err != nil {
 		t.Fatalf("replicated to %d, %v", n, err)
 	}
-	master.stop()
+	master.Kill()
 	wait(t, "an answer from the new master", try)
 	for range limit {
 		try()

@@ -59,7 +59,7 @@ func TestInstancesThatShareABucketAdmitExactlyTheLimit(t *testing.T) {
 	s := startServer(t)
 	var stores []*redisstore.Store
 	for range 2 {
-		store, err := redisstore.Open("redis://"+s.addr, redisstore.Config{Timeout: time.Minute})
+		store, err := redisstore.Open("redis://"+s.Addr(), redisstore.Config{Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
