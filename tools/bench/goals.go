@@ -78,7 +78,7 @@ func goals() []goal {
 		}
 	}
 	add(atMost("In memory, allocations of a check", median(of("Memory/users=1000000/by=%/serial", ours), allocations), 0, count))
-	add(atMost("In memory, a refused check beside an allowed one", over(median("MemoryGrowth/refused=yes", seconds), median("MemoryGrowth/refused=no", seconds)), 1.1, times))
+	add(atMost("In memory, a refused check beside an allowed one", over(median("Refused/answer=refused", seconds), median("Refused/answer=allowed", seconds)), 1.1, times))
 
 	redis := func(callers, peer string) value { return median("Redis/callers="+callers+"/by="+peer, seconds) }
 	add(atMost("Redis, 1 caller, time beside redis_rate", over(redis("1", ours), redis("1", "redis_rate")), 1, times))
@@ -100,10 +100,10 @@ func goals() []goal {
 	echo := addedTo("echo")[0].figure
 	add(atMost("On echo, added time beside echo's own, which sends no headers", over(echo(ours), echo("echo")), 2, times))
 
-	add(atMost("In memory, 10 million users beside 1 million, time", over(median("MemoryGrowth/users=10000000", seconds), median("MemoryGrowth/users=1000000", seconds)), 1.5, times))
-	add(atMost("In memory, bytes for each of 1 million users", median("MemoryGrowth/users=1000000", bytesPerBucket), 56, size))
-	add(atMost("In memory, bytes for each of 10 million users", median("MemoryGrowth/users=10000000", bytesPerBucket), 56, size))
-	add(atMost("1000 tiers beside 3, time", over(median("MemoryGrowth/tiers=1000", seconds), median("MemoryGrowth/tiers=3", seconds)), 1.1, times))
+	add(atMost("In memory, 10 million users beside 1 million, time", over(median("Growth/users=10000000", seconds), median("Growth/users=1000000", seconds)), 1.5, times))
+	add(atMost("In memory, bytes for each of 1 million users", median("Growth/users=1000000", bytesPerKey), 56, size))
+	add(atMost("In memory, bytes for each of 10 million users", median("Growth/users=10000000", bytesPerKey), 56, size))
+	add(atMost("1000 tiers beside 3, time", over(median("Tiers/tiers=1000", seconds), median("Tiers/tiers=3", seconds)), 1.1, times))
 	return goals
 }
 

@@ -12,9 +12,9 @@ import (
 
 // The units of the results, in base units: benchfmt makes seconds of nanoseconds.
 const (
-	seconds        = "sec/op"
-	allocations    = "allocs/op"
-	bytesPerBucket = "bytes/bucket"
+	seconds     = "sec/op"
+	allocations = "allocs/op"
+	bytesPerKey = "B/key"
 )
 
 // runs are the results of all rounds.
