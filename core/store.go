@@ -64,7 +64,9 @@ type QuickStore interface {
 }
 
 // Hash is what a [QuickStore] finds a bucket by. Its value means nothing to others.
-type Hash struct{ Hi, Lo uint64 }
+type Hash struct {
+	Hi, Lo uint64 // the halves of its 128 bits
+}
 
 // Mode is what a [Request] does to a bucket.
 type Mode uint8
