@@ -22,12 +22,12 @@ import (
 	"github.com/ratetier/ratetier/core/gcra"
 )
 
-// DefaultMaxBuckets is the cap on buckets where [Config] names none: about 50 MB.
+// DefaultMaxBuckets is the cap on buckets where [Config] names none: about 34 MB.
 const DefaultMaxBuckets = 1 << 20
 
 // Config is all there is to say about a [Store]. The zero Config is ready to use.
 type Config struct {
-	// MaxBuckets caps how many buckets are kept, which is 27 to 64 bytes each for
+	// MaxBuckets caps how many buckets are kept, which is 18 to 43 bytes each for
 	// a quota of one rate, and 9 to 21 more for each further rate. It is met to
 	// within the evenness of a hash, never exceeded, and rounded up to a multiple
 	// of 256. By default [DefaultMaxBuckets].
@@ -56,10 +56,11 @@ type Stats struct {
 	Evictions uint64
 }
 
-// Store is a [ratetier.Store] in memory. Buckets are kept by a 128-bit hash under a
-// key of the process, never by the user's name. A bucket is dropped once it is full,
-// when room is needed; at the cap, the fullest of a few goes. It is safe for
-// concurrent use, starts no goroutine and needs no closing.
+// Store is a [ratetier.Store] in memory. Buckets are kept by a hash under a key of the
+// process, never by the user's name: of 72 to 78 bits, so that any two of a million users
+// share a bucket with a chance of one in billions. A bucket is dropped once it is full,
+// when room is needed; at the cap, the fullest of a few goes. It is safe for concurrent
+// use, starts no goroutine and needs no closing.
 type Store struct {
 	seeds   [3]maphash.Seed
 	shards  []shard
@@ -159,15 +160,22 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Hash returns what the key's bucket is kept under. The parts are hashed under seeds of
-// their own, so that moving characters from one to the other makes another hash.
+// Hash returns what the key's bucket is kept under: one half tells the shard, the other
+// the bucket in it. The parts are hashed under seeds of their own, so that moving
+// characters from one to the other makes another hash.
 func (s *Store) Hash(key ratetier.Key) ratetier.Hash {
-	hi, lo := maphash.String(s.seeds[0], key.User), maphash.String(s.seeds[1], key.User)
 	tier := maphash.String(s.seeds[2], key.Tier)
-	if key.Anonymous {
-		lo = ^lo
+	h := ratetier.Hash{
+		Hi: maphash.String(s.seeds[0], key.User) ^ tier,
+		Lo: maphash.String(s.seeds[1], key.User) ^ bits.RotateLeft64(tier, 32),
 	}
-	return ratetier.Hash{Hi: hi ^ tier | 1, Lo: lo ^ bits.RotateLeft64(tier, 32)} // Hi is never zero
+	if key.Anonymous {
+		h.Lo = ^h.Lo
+	}
+	if h.Lo == 0 {
+		h.Lo = 1 // no bucket is kept under zero
+	}
+	return h
 }
 
 // shard returns the shard that the hash belongs to.

@@ -33,11 +33,12 @@ func (t *tats) full() int64 { return max(t[0], t[1], t[2], t[3]) }
 // gone is the TAT of a bucket that is kept no more.
 const gone = math.MinInt64
 
-// header is how many words of a slot hold the hash; one per rate follow.
-const header = 2
+// header is how many words of a slot tell whose it is: the half of the hash by which it is
+// found in its shard, the other half having told the shard. One word per rate follows.
+const header = 1
 
-// array is the slots of a table: a power of two. The first word of a slot's hash is
-// written last, and not zero.
+// array is the slots of a table: a power of two. The header of a slot is written last,
+// and not zero.
 type array struct {
 	stride int
 	mask   int
@@ -64,10 +65,10 @@ func (a *array) find(h ratetier.Hash) (int, bool) {
 	}
 	for at := int(h.Lo) & a.mask; ; at = (at + 1) & a.mask {
 		slot := a.words[at*a.stride:][:header+1]
-		switch hi := uint64(slot[0].Load()); {
-		case hi == h.Hi && uint64(slot[1].Load()) == h.Lo && slot[header].Load() != gone:
+		switch owner := uint64(slot[0].Load()); {
+		case owner == h.Lo && slot[header].Load() != gone:
 			return at, true
-		case hi == 0:
+		case owner == 0:
 			return 0, false
 		}
 	}
@@ -120,8 +121,7 @@ func (a *array) put(h ratetier.Hash, t *tats) {
 	for i := range len(slot) - header {
 		slot[header+i].Store(t[i])
 	}
-	slot[1].Store(int64(h.Lo))
-	slot[0].Store(int64(h.Hi))
+	slot[0].Store(int64(h.Lo))
 }
 
 // insert adds a bucket that is not there yet.
@@ -164,8 +164,8 @@ func (t *table) purge(now int64) (nextFull int64) {
 // that a quarter of it is free.
 func (t *table) rebuild(now int64) {
 	type moved struct {
-		hash ratetier.Hash
-		tats tats
+		owner ratetier.Hash
+		tats  tats
 	}
 	var buckets []moved
 	old := t.array.Load()
@@ -174,8 +174,8 @@ func (t *table) rebuild(now int64) {
 			continue
 		}
 		if bucket := old.take(at); bucket.full() > now {
-			slot := old.slot(at)
-			buckets = append(buckets, moved{ratetier.Hash{Hi: uint64(slot[0].Load()), Lo: uint64(slot[1].Load())}, bucket})
+			owner := ratetier.Hash{Lo: uint64(old.slot(at)[0].Load())}
+			buckets = append(buckets, moved{owner, bucket})
 		}
 	}
 	const smallest = 8
@@ -185,7 +185,7 @@ func (t *table) rebuild(now int64) {
 	}
 	array := newArray(slots, t.rates)
 	for i := range buckets {
-		array.put(buckets[i].hash, &buckets[i].tats)
+		array.put(buckets[i].owner, &buckets[i].tats)
 	}
 	t.taken, t.live = len(buckets), len(buckets)
 	t.array.Store(array)
