@@ -27,7 +27,7 @@ const burst = 1 << 30
 // check is one check of a user. It returns whether the user may go on.
 type check func(user string) bool
 
-// peers make a limiter in memory of one cell a second, with room for burst.
+// peers make a limiter in memory that refuses nobody.
 var peers = []struct {
 	name string
 	make func(b *testing.B) check
