@@ -40,7 +40,7 @@ var peers = []struct {
 		limiter := ratetier.Must(ratetier.New(ratetier.Config{
 			Store: store,
 			// No bucket is full, and so dropped, while it is measured.
-			Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10), "pro": ratetier.PerMinute(1).Burst(burst / 16), "max": ratetier.Unlimited()},
+			Tiers: ratetier.Tiers{"free": ratetier.PerMinute(10), "pro": ratetier.PerMinute(1).Burst(50_000_000), "max": ratetier.Unlimited()},
 		}))
 		return func(user string) bool {
 			return limiter.Take(context.Background(), ratetier.Identity{User: user, Tier: "pro"}, 1).Allowed
