@@ -16,6 +16,7 @@ func TestProgramsServeUntilInterrupted(t *testing.T) {
 	}{
 		{"./database", "/data", "key_ana /data 200 10 9 - text/plain; charset=utf-8 data\n", []string{"-db", filepath.Join(t.TempDir(), "plans.db")}},
 		{"./llm", "/usage", "key_ana /usage 200 1000 1000 - text/plain; charset=utf-8 see the headers\n", nil},
+		{"./metrics", "/data/1", "key_ana /data/1 200 10 9 - text/plain; charset=utf-8 data\n", []string{"-metrics", "127.0.0.1:0"}},
 	} {
 		s := startTelling(t, program.example, program.flags...)
 		if got := s.get(t, "key_ana", program.path); got != program.want {

@@ -7,11 +7,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
-	"log"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,21 +83,57 @@ func newService(logger *slog.Logger, secret string) (api, metrics http.Handler, 
 }
 
 func main() {
+	addr := flag.String("addr", "127.0.0.1:3000", "where to listen")
+	metrics := flag.String("metrics", "127.0.0.1:3001", "where to tell Prometheus, and nobody else")
+	flag.Parse()
+	if err := run(*addr, *metrics, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(addr, metricsAddr string, out io.Writer) error {
 	secret := os.Getenv("LOG_SECRET")
 	if secret == "" {
 		secret = "not a secret" // good enough to try it out
 	}
 	api, metrics, err := newService(slog.Default(), secret)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics)
-	go func() { log.Fatal(serve("127.0.0.1:3001", mux)) }() // where only Prometheus gets to
-	log.Fatal(serve("127.0.0.1:3000", api))
+	pages := http.NewServeMux()
+	pages.Handle("GET /metrics", metrics)
+
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	pagesListener, err := net.Listen("tcp", metricsAddr)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	fmt.Fprintf(out, `listening on http://%[1]s
+
+curl -i -H 'X-Api-Key: key_ana' %[1]s/report/1   # free: 10 a minute, a report costs 5
+curl -i -H 'X-Api-Key: key_eva' %[1]s/data/1     # an unknown plan gets the free one, and a line in the log
+curl %[2]s/metrics
+`, listener.Addr(), pagesListener.Addr())
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- serve(ctx, pagesListener, pages) }()
+	err = serve(ctx, listener, api)
+	stop()
+	return errors.Join(err, <-ended)
 }
 
-func serve(addr string, handler http.Handler) error {
-	server := &http.Server{Addr: addr, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	return server.ListenAndServe()
+// serve serves until the context is done.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

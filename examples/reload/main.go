@@ -107,7 +107,7 @@ func watch(path string) (*fsnotify.Watcher, error) {
 		return nil, err
 	}
 	if err := changes.Add(filepath.Dir(path)); err != nil {
-		return nil, errors.Join(err, changes.Close())
+		return nil, errors.Join(fmt.Errorf("%s: watch its directory: %w", path, err), changes.Close())
 	}
 	return changes, nil
 }
