@@ -107,7 +107,7 @@ func run(addr, path string, out io.Writer) error {
 	defer stop()
 	db, err := openDatabase(ctx, path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }()
 	accounts, err := newAccounts(byKey(db))
