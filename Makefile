@@ -28,6 +28,7 @@ export REDIS_SERVER ?= redis-server
 
 TESTFLAGS ?=
 FUZZTIME ?= 5s
+SOAK ?= 20s
 ROUNDS ?= 6
 BENCHTIME ?= 300ms
 BENCHDIR ?= docs
@@ -41,7 +42,7 @@ run: ## Start the example service on net/http
 	$(GO) run ./examples/nethttp
 
 .PHONY: ci
-ci: test vet lint actions fmt tidy race 32bit standalone consumer api fuzz committed ## Check everything that CI checks, in order
+ci: test vet lint actions fmt tidy race soak 32bit standalone consumer api fuzz committed ## Check everything that CI checks, in order
 
 # Results are not cached: the cache does not see files outside a module, such as the
 # README whose links are tested.
@@ -58,6 +59,12 @@ portable: ## Test the modules that need no service, on any system
 race: ## Test every module under the race detector; needs a C compiler
 	@./.ci/need redis-server cc
 	$(GO) test -race $(call packages,$(MODULES))
+
+.PHONY: soak
+soak: export SOAK := $(SOAK)
+soak: ## Mix reloads, outages and a million users for SOAK, as in SOAK=10m; needs redis-server
+	@./.ci/need $(REDIS_SERVER) cc
+	$(GO) test -v -race -count=1 -timeout 0 -run TestSoak ./examples/soak
 
 .PHONY: 32bit
 32bit: ## Test the arithmetic where an int has 32 bits; emulated, on Linux
