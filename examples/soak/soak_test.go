@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,6 @@ import (
 const (
 	callers   = 3       // of each limiter
 	instances = 2       // that share Redis
-	held      = 30      // admissions that a caller leaves open
 	growth    = 8 << 20 // bytes by which the heap may differ, for what happens to be under way
 )
 
@@ -87,7 +87,7 @@ func TestSoak(t *testing.T) {
 					c.ask()
 					requests.Add(1)
 				}
-				c.settle(0)
+				c.settle(time.Now().Add(window))
 			})
 		}
 	}
@@ -196,10 +196,11 @@ type work struct {
 	user      int
 	admission *ratetier.Admission
 	actual    int64
+	due       time.Time
 }
 
 // ask makes one request: some are given up by the caller, and those of every other user
-// are settled, much later.
+// are settled, up to a quarter of a window later.
 func (c *caller) ask() {
 	ctx, cancel := context.Background(), func() {}
 	gaveUp := c.random.IntN(4) == 0
@@ -207,7 +208,7 @@ func (c *caller) ask() {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.random.Int64N(int64(time.Millisecond))))
 	}
 	defer cancel()
-	user, cost := c.random.IntN(watched), 1+c.random.Int64N(3)
+	user, cost := c.random.IntN(watched), 1+c.random.Int64N(9)
 	identity := ratetier.Identity{User: fmt.Sprint("watched: ", user), Tier: "free"}
 	c.turns[user].Lock()
 	_, admission := c.limiter.Admit(ctx, ratetier.Check{Identity: identity, Cost: cost})
@@ -217,7 +218,7 @@ func (c *caller) ask() {
 		actual := cost
 		if settles(user) {
 			actual = c.random.Int64N(cost + 1)
-			c.open = append(c.open, work{user, admission, actual})
+			c.open = append(c.open, work{user, admission, actual, time.Now().Add(time.Duration(c.random.Int64N(int64(window/4))))})
 		}
 		c.account(user, d.Degraded).add(d.Limit, actual)
 	case ratetier.OutcomeLimited:
@@ -226,19 +227,19 @@ func (c *caller) ask() {
 			c.t.Errorf("%v, %v: want a decision", d.Outcome, d.Err)
 		}
 	}
-	c.settle(held)
+	c.settle(time.Now())
 }
 
-// settle settles until no more than that many admissions are open. The users of it are
-// content where the store cannot be reached: they were charged too much.
-func (c *caller) settle(open int) {
-	for len(c.open) > open {
-		i := c.random.IntN(len(c.open))
-		w := c.open[i]
+// settle settles what is due by then. An error is no matter: where the store cannot be
+// reached, the user was charged too much.
+func (c *caller) settle(by time.Time) {
+	c.open = slices.DeleteFunc(c.open, func(w work) bool {
+		if w.due.After(by) {
+			return false
+		}
 		c.turns[w.user].Lock()
+		defer c.turns[w.user].Unlock()
 		_ = w.admission.Settle(context.Background(), w.actual)
-		c.turns[w.user].Unlock()
-		c.open[i] = c.open[len(c.open)-1]
-		c.open = c.open[:len(c.open)-1]
-	}
+		return true
+	})
 }
