@@ -218,7 +218,7 @@ func (c *caller) ask() {
 		actual := cost
 		if settles(user) {
 			actual = c.random.Int64N(cost + 1)
-			c.open = append(c.open, work{user, admission, actual, time.Now().Add(time.Duration(c.random.Int64N(int64(window/4))))})
+			c.open = append(c.open, work{user, admission, actual, time.Now().Add(time.Duration(c.random.Int64N(int64(window / 4))))})
 		}
 		c.account(user, d.Degraded).add(d.Limit, actual)
 	case ratetier.OutcomeLimited:
