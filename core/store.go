@@ -19,7 +19,8 @@ import (
 //     What it is kept under is all three fields of the [Key], never confused.
 //  5. A peek, which is a take of cost 0, is always allowed, and creates nothing.
 //  6. A use above a full bucket counts as an empty one (see [gcra.Limit.Used]).
-//     So a clock set back or a lowered quota costs nobody more than one refill.
+//     So a clock set back or a lowered quota costs nobody more than one refill, and
+//     [gcra.Lateness]: a request that comes late gives nothing back (see [gcra.Limit.Now]).
 //  7. A request with a different number of rates than the bucket was last used
 //     with finds the highest use of them in each (see [Carry]).
 //  8. Nothing of the request or the result is kept after Apply returns: they are
@@ -135,11 +136,15 @@ type Result struct {
 // TATs are all at or before Now need not be kept.
 func (r *Request) Apply(tats []int64, result *Result) {
 	result.Allowed = true
+	now := r.Now
 	for i, limit := range r.Limits {
-		used := limit.Used(tats[i], r.Now)
+		now = max(now, limit.Now(tats[i], r.Now))
+	}
+	for i, limit := range r.Limits {
+		used := limit.Used(tats[i], now)
 		result.Used[i] = used
 		if used == limit.Offset {
-			tats[i] = r.Now + used // lets time pass for a TAT from a clock set back
+			tats[i] = now + used // lets time pass for a TAT from a clock set back
 		}
 		if r.Mode == ModeTake && r.Cost*limit.Interval > limit.Offset-used {
 			result.Allowed = false
@@ -154,7 +159,7 @@ func (r *Request) Apply(tats []int64, result *Result) {
 		} else {
 			result.Used[i] = limit.Charge(result.Used[i], r.Cost)
 		}
-		tats[i] = r.Now + result.Used[i]
+		tats[i] = now + result.Used[i]
 	}
 }
 
