@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"os"
+	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
 	fallbackstore "github.com/ratetier/ratetier/stores/fallback"
@@ -56,4 +58,23 @@ func Example() {
 	// allowed degraded: true
 	// limited degraded: true
 	// {Down:true Outages:1 Failures:5 Local:6}
+}
+
+// Lines in the log for the beginning and the end of each outage.
+func ExampleLogOutages() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // for this example
+			}
+			return a
+		},
+	}))
+	config := fallbackstore.Config{OnOutage: fallbackstore.LogOutages(logger)}
+
+	config.OnOutage(fallbackstore.Outage{Err: errUnreachable})
+	config.OnOutage(fallbackstore.Outage{Over: true, Lasted: 90 * time.Second})
+	// Output:
+	// level=ERROR msg=ratetier outage=begun error="the primary is down"
+	// level=INFO msg=ratetier outage=over lasted=1m30s
 }

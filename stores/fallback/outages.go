@@ -9,6 +9,20 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
+// LogOutages returns an OnOutage that logs a line when an outage begins, at level Error
+// with the last failure of the primary, and a line when it is over, at level Info with how
+// long it was. It logs no users, and needs no limit of its own: a primary that comes and
+// goes is probed once in a [Config.ProbeEvery].
+func LogOutages(logger *slog.Logger) func(Outage) {
+	return func(o Outage) {
+		if o.Over {
+			logger.Info("ratetier", "outage", "over", "lasted", o.Lasted)
+		} else {
+			logger.Error("ratetier", "outage", "begun", "error", o.Err)
+		}
+	}
+}
+
 // outages follows the breaker, and tells the user of what it does.
 type outages struct {
 	observe func(Outage) // nil: nobody is told
