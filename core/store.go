@@ -19,8 +19,7 @@ import (
 //     What it is kept under is all three fields of the [Key], never confused.
 //  5. A peek, which is a take of cost 0, is always allowed, and creates nothing.
 //  6. A use above a full bucket counts as an empty one (see [gcra.Limit.Used]).
-//     So a clock set back or a lowered quota costs nobody more than one refill, and
-//     [gcra.Lateness]: a request that comes late gives nothing back (see [gcra.Limit.Now]).
+//     So a clock set back or a lowered quota costs nobody more than one refill.
 //  7. A request with a different number of rates than the bucket was last used
 //     with finds the highest use of them in each (see [Carry]).
 //  8. Nothing of the request or the result is kept after Apply returns: they are
@@ -136,15 +135,11 @@ type Result struct {
 // TATs are all at or before Now need not be kept.
 func (r *Request) Apply(tats []int64, result *Result) {
 	result.Allowed = true
-	now := r.Now
 	for i, limit := range r.Limits {
-		now = max(now, limit.Now(tats[i], r.Now))
-	}
-	for i, limit := range r.Limits {
-		used := limit.Used(tats[i], now)
+		used := limit.Used(tats[i], r.Now)
 		result.Used[i] = used
 		if used == limit.Offset {
-			tats[i] = now + used // lets time pass for a TAT from a clock set back
+			tats[i] = r.Now + used // lets time pass for a TAT from a clock set back
 		}
 		if r.Mode == ModeTake && r.Cost*limit.Interval > limit.Offset-used {
 			result.Allowed = false
@@ -159,7 +154,7 @@ func (r *Request) Apply(tats []int64, result *Result) {
 		} else {
 			result.Used[i] = limit.Charge(result.Used[i], r.Cost)
 		}
-		tats[i] = now + result.Used[i]
+		tats[i] = r.Now + result.Used[i]
 	}
 }
 

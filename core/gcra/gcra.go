@@ -79,24 +79,6 @@ func (l Limit) Used(tat, now int64) int64 {
 	return min(tat-now, l.Offset)
 }
 
-// Lateness is by how much a time may be behind that of another request for the same
-// bucket, as when its goroutine was held up after it had read the clock.
-const Lateness = time.Second
-
-// Now returns the time to go by for the bucket with that TAT: now, or a time up to
-// [Lateness] later, if the bucket shows that it was that late when it was last used. A
-// request that comes late thus moves no TAT back, which would give away what has refilled
-// since.
-func (l Limit) Now(tat, now int64) int64 {
-	if tat <= now {
-		return now
-	}
-	if late := tat - now - l.Offset; late > 0 && late <= int64(Lateness) {
-		return now + late
-	}
-	return now
-}
-
 // Remaining returns how many whole cells a bucket used that far still holds.
 func (l Limit) Remaining(used int64) int64 {
 	return (l.Offset - used) / l.Interval
@@ -116,7 +98,6 @@ func (l Limit) Wait(used, cost int64) int64 {
 // cost was charged, and true, if the bucket holds it; else those it has, and false. The
 // cost is at most the burst.
 func (l Limit) Take(tat, now, cost int64) (next, used int64, ok bool) {
-	now = l.Now(tat, now)
 	used = l.Used(tat, now)
 	if used == l.Offset {
 		tat = now + used // lets time pass for a TAT from a clock set back

@@ -102,43 +102,6 @@ local function carry(bucket, size)
 	return carried
 end
 
--- plus and minus reckon with times, and no time is below zero.
-local function plus(us, ns, more_us, more_ns)
-	us, ns = us + more_us, ns + more_ns
-	if ns >= 1000 then
-		return us + 1, ns - 1000
-	end
-	return us, ns
-end
-
-local function minus(us, ns, less_us, less_ns)
-	us, ns = us - less_us, ns - less_ns
-	if ns < 0 then
-		us, ns = us - 1, ns + 1000
-	end
-	if us < 0 then
-		return 0, 0
-	end
-	return us, ns
-end
-
-local function above(us, ns, than_us, than_ns)
-	return us > than_us or (us == than_us and ns > than_ns)
-end
-
--- late returns by how much the bucket shows that it is later, up to a second: see Now of
--- gcra.Limit.
-local function late(bucket, r)
-	local most_us, most_ns = 0, 0
-	for i = 1, #bucket, 2 do
-		local us, ns = minus(bucket[i], bucket[i + 1], r[2 * i - 1], r[2 * i])
-		if not above(us, ns, 1000000, 0) and above(us, ns, most_us, most_ns) then
-			most_us, most_ns = us, ns
-		end
-	end
-	return most_us, most_ns
-end
-
 local values = redis.call('MGET', unpack(KEYS))
 local buckets, changed, reply = {}, {}, {}
 for k, key in ipairs(KEYS) do
@@ -147,22 +110,29 @@ for k, key in ipairs(KEYS) do
 	if #bucket ~= #r / 2 then
 		bucket = carry(bucket, #r / 2)
 	end
-	local late_us, late_ns = late(bucket, r)
-	local before, after, allowed = {}, {}, 1
+	local after, allowed = {}, 1
 	for i = 1, #bucket, 2 do
 		local full_us, full_ns, cost_us, cost_ns = r[2 * i - 1], r[2 * i], r[2 * i + 1], r[2 * i + 2]
-		local us, ns = minus(bucket[i], bucket[i + 1], late_us, late_ns)
-		if above(us, ns, full_us, full_ns) then
+		local us, ns = bucket[i], bucket[i + 1]
+		if us > full_us or (us == full_us and ns > full_ns) then
 			us, ns = full_us, full_ns
-			bucket[i], bucket[i + 1] = plus(us, ns, late_us, late_ns)
+			bucket[i], bucket[i + 1] = us, ns
 			changed[key] = true
 		end
-		before[i], before[i + 1] = us, ns
 		if r.mode == 'r' then
-			us, ns = minus(us, ns, cost_us, cost_ns)
+			us, ns = us - cost_us, ns - cost_ns
+			if ns < 0 then
+				us, ns = us - 1, ns + 1000
+			end
+			if us < 0 then
+				us, ns = 0, 0
+			end
 		else
-			us, ns = plus(us, ns, cost_us, cost_ns)
-			if above(us, ns, full_us, full_ns) then
+			us, ns = us + cost_us, ns + cost_ns
+			if ns >= 1000 then
+				us, ns = us + 1, ns - 1000
+			end
+			if us > full_us or (us == full_us and ns > full_ns) then
 				us, ns = full_us, full_ns
 				if r.mode == 't' then
 					allowed = 0
@@ -171,18 +141,14 @@ for k, key in ipairs(KEYS) do
 		end
 		after[i], after[i + 1] = us, ns
 	end
-	local told = before
 	if allowed == 1 and not r.free or r.mode == 'x' then
-		told, bucket = after, {}
-		for i = 1, #after, 2 do
-			bucket[i], bucket[i + 1] = plus(after[i], after[i + 1], late_us, late_ns)
-		end
+		bucket = after
 		changed[key] = true
 	end
 	buckets[key] = bucket
 	reply[#reply + 1] = allowed
-	for i = 1, #told do
-		reply[#reply + 1] = told[i]
+	for i = 1, #bucket do
+		reply[#reply + 1] = bucket[i]
 	end
 end
 
