@@ -177,10 +177,10 @@ func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
 // and the policies stay.
 //
 // A bucket keeps the time until it is full again, at most one refill of the new
-// quota. Where both take as long to refill, that is a share of the whole: of 100 per
+// quota and [gcra.Lateness]. Where both take as long to refill, that is a share of the whole: of 100 per
 // hour, 95 used become 95 % of 10 per hour. So such a reload grants nobody a fresh
-// bucket, and none makes anybody wait longer than one refill. A user moved to another
-// tier has another bucket there.
+// bucket, and none makes anybody wait longer than that. A user moved to another tier has
+// another bucket there.
 func (l *Limiter) SetTiers(tiers Tiers) error {
 	table, err := newTable(tiers, l.defaultTier)
 	if err != nil {

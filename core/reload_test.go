@@ -24,7 +24,7 @@ func TestSetTiers(t *testing.T) {
 		{"exhausted stays exhausted, and refills at the new rate", hours(10), hours(100), 10, 0, 0, 36 * time.Second},
 		{"95 % used stays 95 % used", hours(100), hours(10), 95, 0, 0, 180 * time.Second},
 		{"half used stays half used", hours(100), hours(10), 50, 0, 5, 0},
-		{"a burst lowered is at most one refill away", ratetier.Tiers{"free": ratetier.PerHour(1).Burst(10)}, ratetier.Tiers{"free": ratetier.PerHour(3600).Burst(10)}, 10, 30 * time.Minute, 0, time.Second},
+		{"a burst lowered is at most one refill away, and a second", ratetier.Tiers{"free": ratetier.PerHour(1).Burst(10)}, ratetier.Tiers{"free": ratetier.PerHour(3600).Burst(10)}, 10, 30 * time.Minute, 0, 2 * time.Second},
 	} {
 		f := newFixture(t, ratetier.Config{Tiers: test.before})
 		f.Take(context.Background(), ana, test.take)

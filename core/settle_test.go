@@ -31,7 +31,7 @@ func TestSettle(t *testing.T) {
 		{"less, when all has refilled", 4, time.Hour, 0, 10},
 		{"more, when a part has refilled", 4, 12 * time.Second, 7, 5},
 		{"more, when all has refilled", 2, time.Hour, 8, 4},
-		{"less, when the clock was set back", 4, -time.Hour, 3, 1},
+		{"less, when the clock was set back", 4, -time.Hour, 2, 1}, // of what is a second more than a full bucket
 	} {
 		f := newFixture(t, ratetier.Config{})
 		_, a := f.Admit(context.Background(), check(ana, test.estimate))
@@ -227,7 +227,7 @@ func TestSettleAfterTheQuotaChangedAndChangedBack(t *testing.T) {
 // revises and settles is never ahead: whatever it does, whenever it settles, and however
 // often the tiers change.
 func FuzzSettlingGainsNothing(f *testing.F) {
-	for seed := range uint64(300) {
+	for seed := range uint64(400) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {

@@ -18,8 +18,10 @@ import (
 //  4. A bucket is kept until it is full again, and may be forgotten from then on.
 //     What it is kept under is all three fields of the [Key], never confused.
 //  5. A peek, which is a take of cost 0, is always allowed, and creates nothing.
-//  6. A use above a full bucket counts as an empty one (see [gcra.Limit.Used]).
-//     So a clock set back or a lowered quota costs nobody more than one refill.
+//  6. A use above a full bucket counts as an empty one, which begins to refill later
+//     by what is above, [gcra.Lateness] at most (see [gcra.Limit.Used]).
+//     So a request that comes late gives nothing back, and a clock set back or a
+//     lowered quota costs nobody more than one refill and that.
 //  7. A request with a different number of rates than the bucket was last used
 //     with finds the highest use of them in each (see [Carry]).
 //  8. Nothing of the request or the result is kept after Apply returns: they are
@@ -125,7 +127,8 @@ type Result struct {
 	Degraded bool
 
 	// Used is the use of each of the request's limits after it, in nanoseconds:
-	// 0 is a full bucket, Limit.Offset an empty one.
+	// 0 is a full bucket, Limit.Offset an empty one, and more an empty one that begins to
+	// refill only later (see [gcra.Limit.Used]).
 	Used [MaxRates]int64
 }
 
@@ -138,10 +141,10 @@ func (r *Request) Apply(tats []int64, result *Result) {
 	for i, limit := range r.Limits {
 		used := limit.Used(tats[i], r.Now)
 		result.Used[i] = used
-		if used == limit.Offset {
+		if used > limit.Offset {
 			tats[i] = r.Now + used // lets time pass for a TAT from a clock set back
 		}
-		if r.Mode == ModeTake && r.Cost*limit.Interval > limit.Offset-used {
+		if r.Mode == ModeTake && r.Cost*limit.Interval > max(0, limit.Offset-used) {
 			result.Allowed = false
 		}
 	}
@@ -161,7 +164,7 @@ func (r *Request) Apply(tats []int64, result *Result) {
 // Carry returns the TATs that a bucket stored with other rates starts from: the
 // latest of them for each rate. A changed quota thus never finds a fuller bucket
 // than the one it replaces, and [gcra.Limit.Used] sees to it that nobody waits
-// longer than one refill.
+// much longer than one refill.
 func Carry(stored []int64, rates int) (tats [MaxRates]int64) {
 	latest := slices.Max(stored)
 	for i := range rates {

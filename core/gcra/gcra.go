@@ -63,25 +63,37 @@ func New(count int64, period time.Duration, burst int64) (Limit, error) {
 // Burst returns how many cells a full bucket holds.
 func (l Limit) Burst() int64 { return l.Offset / l.Interval }
 
+// Lateness is by how much a time may be behind that of an earlier request for the same
+// bucket without being taken for a clock set back: a goroutine was held up after it had
+// read the clock, or another machine goes by another clock.
+const Lateness = time.Second
+
 // Used returns how much of the bucket with that TAT is used at now: the
-// nanoseconds until it is full again, from 0 (full) to Offset (empty).
+// nanoseconds until it is full again, from 0 (full) over Offset (empty) to
+// Offset + [Lateness].
 //
 // A TAT in the past is a full bucket. A TAT more than one offset ahead can only
-// come from a clock that was set back or a quota that was lowered; it counts as
-// an empty bucket, so nobody waits longer than one refill.
+// come from a time that is behind, or from a quota that was lowered. If it were cut
+// to one offset, a request that comes late would give away what has refilled since;
+// if it were left, a clock set back by a year would lock everybody out for that
+// long. So nobody waits longer than one refill and the Lateness.
 func (l Limit) Used(tat, now int64) int64 {
 	if tat <= now {
 		return 0
 	}
-	if now < 0 && tat > now+l.Offset { // tat-now may not fit an int64
-		return l.Offset
+	most := l.Offset + int64(Lateness)
+	if now < 0 && tat > now+most { // tat-now may not fit an int64
+		return most
 	}
-	return min(tat-now, l.Offset)
+	return min(tat-now, most)
 }
+
+// left returns how much of a bucket used that far can be taken.
+func (l Limit) left(used int64) int64 { return max(0, l.Offset-used) }
 
 // Remaining returns how many whole cells a bucket used that far still holds.
 func (l Limit) Remaining(used int64) int64 {
-	return (l.Offset - used) / l.Interval
+	return l.left(used) / l.Interval
 }
 
 // Wait returns how long, in nanoseconds, until cost cells fit into a bucket used
@@ -91,7 +103,11 @@ func (l Limit) Wait(used, cost int64) int64 {
 	if cost > l.Burst() {
 		return math.MaxInt64
 	}
-	return max(0, used+cost*l.Interval-l.Offset)
+	more := cost * l.Interval
+	if more <= l.left(used) {
+		return 0
+	}
+	return used + more - l.Offset
 }
 
 // Take is the whole decision for a bucket of one rate: the TAT and the use after the
@@ -99,11 +115,11 @@ func (l Limit) Wait(used, cost int64) int64 {
 // cost is at most the burst.
 func (l Limit) Take(tat, now, cost int64) (next, used int64, ok bool) {
 	used = l.Used(tat, now)
-	if used == l.Offset {
+	if used > l.Offset {
 		tat = now + used // lets time pass for a TAT from a clock set back
 	}
 	more := cost * l.Interval
-	if more > l.Offset-used {
+	if more > l.left(used) {
 		return tat, used, false
 	}
 	if more > 0 {
@@ -113,11 +129,11 @@ func (l Limit) Take(tat, now, cost int64) (next, used int64, ok bool) {
 	return tat, used, true
 }
 
-// Charge returns the use after cost more cells, at most Offset: what a bucket
-// does not hold is forgiven, not owed.
+// Charge returns the use after cost more cells, which leave an empty bucket at most:
+// what a bucket does not hold is forgiven, not owed.
 func (l Limit) Charge(used, cost int64) int64 {
-	if cost > 0 && l.Interval > (l.Offset-used)/cost {
-		return l.Offset
+	if cost > 0 && l.Interval > l.left(used)/cost {
+		return max(used, l.Offset)
 	}
 	return used + cost*l.Interval
 }

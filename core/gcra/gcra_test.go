@@ -18,7 +18,7 @@ type bucket struct {
 
 func (b *bucket) take(now, cost int64) (allowed bool, remaining, wait int64) {
 	used := b.limit.Used(b.tat, now)
-	if used == b.limit.Offset {
+	if used > b.limit.Offset {
 		b.tat = now + used
 	}
 	if wait = b.limit.Wait(used, cost); wait == 0 && cost > 0 {
@@ -98,12 +98,19 @@ func TestTake(t *testing.T) {
 		{"remaining is never off by one", 17, 30 * time.Second, 17, []step{
 			{0, 17, 1, "A 16..0"}, {0, 1, 1, "D 0 1.764705883s"},
 		}},
-		{"a clock set back costs one refill", 1, time.Second, 5, []step{
-			{time.Hour, 1, 1, "A 4"},
-			{0, 1, 1, "D 0 1s"}, {time.Second, 1, 1, "A 0"}, {2 * time.Second, 1, 1, "A 0"}, {7 * time.Second, 1, 5, "A 0"},
+		{"a clock set back costs one refill and the lateness", 1, time.Second, 5, []step{
+			{time.Hour, 1, 1, "A 4"}, {0, 1, 0, "A 0"},
+			{0, 1, 1, "D 0 2s"}, {2 * time.Second, 1, 1, "A 0"}, {3 * time.Second, 1, 1, "A 0"}, {8 * time.Second, 1, 5, "A 0"},
 		}},
 		{"a clock set back does not fill an empty bucket", 10, time.Minute, 10, []step{
-			{time.Hour, 10, 1, "A 9..0"}, {59 * time.Minute, 1, 1, "D 0 6s"},
+			{time.Hour, 10, 1, "A 9..0"}, {59 * time.Minute, 1, 1, "D 0 7s"},
+		}},
+		{"who comes late gives nothing back", 1, time.Second, 5, []step{
+			{time.Hour, 5, 1, "A 4..0"}, {time.Hour - time.Second, 1, 1, "D 0 2s"}, {time.Hour, 1, 1, "D 0 1s"},
+			{time.Hour + time.Second, 1, 1, "A 0"},
+		}},
+		{"who comes late takes as much as who does not", 1, time.Second, 5, []step{
+			{time.Hour, 1, 3, "A 2"}, {time.Hour - time.Second, 1, 1, "A 0"}, {time.Hour, 1, 1, "A 0"}, {time.Hour, 1, 1, "D 0 1s"},
 		}},
 		{"refusals do not extend the wait", 1, time.Second, 1, []step{
 			{0, 1, 1, "A 0"}, {100 * time.Millisecond, 1, 1, "D 0 900ms"}, {900 * time.Millisecond, 1, 1, "D 0 100ms"},

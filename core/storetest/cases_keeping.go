@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 // keeping are the promises about what is kept of a bucket.
@@ -13,7 +14,8 @@ var keeping = []promise{
 	{"A bucket is kept until it is full again", usedBuckets},
 	{"What it is kept under is all three fields of the Key, never confused", keys},
 	{"A use above a full bucket counts as an empty one", changedQuotas},
-	{"So a clock set back or a lowered quota costs nobody more than one refill", clocksSetBack},
+	{"So a request that comes late gives nothing back", lateRequests},
+	{"a clock set back or a lowered quota costs nobody more than one refill and that", clocksSetBack},
 	{"A request with a different number of rates than the bucket was last used with finds the highest use of them in each", changedRates},
 }
 
@@ -153,33 +155,53 @@ func changedQuotas(t *trial) {
 		step{3*minute + 36*second, take, 1, false, cells{0}},
 	)
 
-	// Years of one rate are no more than a full bucket of the next.
+	// Years of one rate are no more than a full bucket of the next, and the lateness.
 	t.steps(user("repriced"), onePerHour, step{hour, take, 10, true, cells{0}})
 	t.steps(user("repriced"), onePerSecond,
 		step{90 * minute, take, 1, false, cells{0}},
-		step{90*minute + second, take, 1, true, cells{0}},
-		step{90*minute + second, take, 1, false, cells{0}},
-		step{90*minute + 11*second, take, 10, true, cells{0}},
+		step{90*minute + 2*second, take, 1, true, cells{0}},
+		step{90*minute + 2*second, take, 1, false, cells{0}},
+		step{90*minute + 12*second, take, 10, true, cells{0}},
 	)
 	for _, change := range []struct {
-		name string
-		step step
+		name  string
+		step  step
+		after cells // 5 s
 	}{
-		{"charged", step{2 * hour, charge, 1, true, cells{0}}},
-		{"peeked at", step{2 * hour, take, 0, true, cells{0}}},
-		{"refunded", step{2 * hour, refund, 1, true, cells{1}}},
+		{"charged", step{2 * hour, charge, 1, true, cells{0}}, cells{4}},
+		{"peeked at", step{2 * hour, take, 0, true, cells{0}}, cells{4}},
+		{"refunded", step{2 * hour, refund, 2, true, cells{1}}, cells{6}},
 	} {
 		t.steps(user(change.name), onePerHour, step{2 * hour, take, 10, true, cells{0}})
 		t.steps(user(change.name), onePerSecond, change.step,
-			step{2*hour + 5*second, take, 0, true, cells{5 + change.step.left[0]}})
+			step{2*hour + 5*second, take, 0, true, change.after})
+	}
+}
+
+func lateRequests(t *trial) {
+	for _, late := range []time.Duration{time.Microsecond, 200 * time.Millisecond, gcra.Lateness} {
+		t.steps(user("one, late by "+late.String()), rates{every(second, 10)},
+			step{hour, take, 10, true, cells{0}},
+			step{hour - late, take, 1, false, cells{0}},
+			step{hour - late, charge, 1, true, cells{0}},
+			step{hour, take, 1, false, cells{0}},
+			step{hour + second, take, 2, false, cells{1}},
+		)
+		t.steps(user("two, late by "+late.String()), rates{every(second, 10), hundredPerDay},
+			step{hour, take, 10, true, cells{0, 90}},
+			step{hour - late, take, 1, false, cells{0, 89}},
+			step{hour - late, charge, 1, true, cells{0, 88}},
+			step{hour, take, 1, false, cells{0, 89}},
+			step{hour + second, take, 2, false, cells{1, 89}},
+		)
 	}
 }
 
 func clocksSetBack(t *trial) {
 	// Refusals on the way do not keep it from refilling.
-	steps := []step{{hour, take, 1, true, cells{9}}, {0, take, 1, false, cells{0}}}
+	steps := []step{{hour, take, 1, true, cells{9}}, {0, take, 1, false, cells{0}}, {second, take, 1, false, cells{0}}}
 	for i := range 12 {
-		now := time.Duration(i+1) * second
+		now := time.Duration(i+2) * second
 		steps = append(steps, step{now, take, 1, true, cells{0}}, step{now, take, 1, false, cells{0}})
 	}
 	t.steps(ana, rates{every(second, 10)}, steps...)
@@ -187,16 +209,16 @@ func clocksSetBack(t *trial) {
 	t.steps(user("two"), rates{every(second, 10), hundredPerDay},
 		step{2 * hour, take, 10, true, cells{0, 90}},
 		step{hour, take, 1, false, cells{0, 85}},
-		step{hour + second, take, 1, true, cells{0, 84}},
-		step{hour + 11*second, take, 10, true, cells{0, 74}},
+		step{hour + 2*second, take, 1, true, cells{0, 84}},
+		step{hour + 12*second, take, 10, true, cells{0, 74}},
 	)
 
 	// A lowered quota lets as much time pass.
 	t.steps(user("lowered"), rates{hundredPerDay}, step{3 * hour, take, 100, true, cells{0}})
 	t.steps(user("lowered"), rates{tenPerMinute},
 		step{3 * hour, take, 1, false, cells{0}},
-		step{3*hour + 30*second, take, 6, false, cells{5}},
-		step{3*hour + 60*second, take, 10, true, cells{0}},
+		step{3*hour + 31*second, take, 6, false, cells{5}},
+		step{3*hour + 61*second, take, 10, true, cells{0}},
 	)
 }
 
@@ -219,7 +241,7 @@ func changedRates(t *trial) {
 		step{0, charge, 1, true, cells{51, 0}}) // 1764 s
 	t.steps(user("fewer"), limits[:1],
 		step{0, take, 1, false, cells{0}},
-		step{6 * second, take, 1, true, cells{0}},
+		step{7 * second, take, 1, true, cells{0}},
 	)
 
 	// Full is full in any number.

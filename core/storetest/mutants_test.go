@@ -214,7 +214,15 @@ var mutants = map[string]map[string]subject{
 			r.Apply(tats, got)
 		}),
 	},
-	"So a clock set back or a lowered quota costs nobody more than one refill": {
+	"So a request that comes late gives nothing back": {
+		"takes it for a clock set back": deciding(func(r *request, tats []int64, got *result) {
+			for i, limit := range r.Limits {
+				tats[i] = min(tats[i], r.Now+limit.Offset)
+			}
+			r.Apply(tats, got)
+		}),
+	},
+	"a clock set back or a lowered quota costs nobody more than one refill and that": {
 		"clamps without writing it down": deciding(func(r *request, tats []int64, got *result) {
 			read := slices.Clone(tats)
 			if r.Apply(read, got); got.Allowed && r.Cost > 0 {

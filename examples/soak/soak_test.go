@@ -75,13 +75,12 @@ func TestSoak(t *testing.T) {
 	var requests atomic.Int64
 	var working sync.WaitGroup
 	for i, limiter := range limiters {
-		turns := new([watched]sync.Mutex)
 		for range callers {
 			account := books.ofMemory
 			if i > 0 {
 				account = books.ofInstance(i - 1)
 			}
-			c := &caller{t: t, limiter: limiter, turns: turns, account: account, random: rand.New(rand.NewPCG(seed, random.Uint64()))}
+			c := &caller{t: t, limiter: limiter, account: account, random: rand.New(rand.NewPCG(seed, random.Uint64()))}
 			working.Go(func() {
 				for !stopped.Load() {
 					c.ask()
@@ -179,13 +178,10 @@ func heapInUse() uint64 {
 	return stats.HeapAlloc
 }
 
-// caller asks for the watched users, one request after the other. A user has one request
-// under way at a time in each limiter: one that is held up between reading the clock and
-// charging counts as a clock set back, and the bound does not hold for those.
+// caller asks for the watched users, one request after the other.
 type caller struct {
 	t       *testing.T
 	limiter *ratetier.Limiter
-	turns   *[watched]sync.Mutex
 	account func(user int, degraded bool) *account
 	random  *rand.Rand
 	open    []work
@@ -210,9 +206,7 @@ func (c *caller) ask() {
 	defer cancel()
 	user, cost := c.random.IntN(watched), 1+c.random.Int64N(9)
 	identity := ratetier.Identity{User: fmt.Sprint("watched: ", user), Tier: "free"}
-	c.turns[user].Lock()
 	_, admission := c.limiter.Admit(ctx, ratetier.Check{Identity: identity, Cost: cost})
-	c.turns[user].Unlock()
 	switch d := admission.Decision(); d.Outcome {
 	case ratetier.OutcomeAllowed:
 		actual := cost
@@ -237,8 +231,6 @@ func (c *caller) settle(by time.Time) {
 		if w.due.After(by) {
 			return false
 		}
-		c.turns[w.user].Lock()
-		defer c.turns[w.user].Unlock()
 		_ = w.admission.Settle(context.Background(), w.actual)
 		return true
 	})

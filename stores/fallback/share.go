@@ -69,8 +69,9 @@ func (sc *scaled) scale(request *ratetier.Request, instances int64) (tooMuch boo
 	return tooMuch
 }
 
-// wait raises what is used of limits that refused, so that the limiter finds the wait that
-// the share makes necessary, up to that of a bucket that is empty: all it can express.
+// wait raises what is used, where the share refused, so that the limiter finds the wait
+// that the share makes necessary: above a full bucket too, if it must. A cost that the
+// share never holds waits as if it did, since the outage may be over by then.
 func (sc *scaled) wait(request *ratetier.Request, result *ratetier.Result) {
 	for i, limit := range request.Limits {
 		scaled := sc.limits[i]
@@ -79,7 +80,7 @@ func (sc *scaled) wait(request *ratetier.Request, result *ratetier.Result) {
 			continue
 		}
 		more := request.Cost * (scaled.Interval - limit.Interval)
-		result.Used[i] = min(limit.Offset, result.Used[i]+more)
+		result.Used[i] += more
 	}
 }
 

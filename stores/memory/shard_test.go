@@ -44,7 +44,7 @@ func TestBucketsThatAreFullSoonerGoFirst(t *testing.T) {
 				apply(user, test.request)
 			}
 		}
-		empty.Now += soon
+		empty.Now += soon + int64(gcra.Lateness)
 		for user := range room {
 			apply(100+user, empty)
 		}

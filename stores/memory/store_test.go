@@ -196,3 +196,36 @@ func TestConcurrentUseAtTheCap(t *testing.T) {
 		t.Errorf("%d evictions, %d told, want the same, and some", stats.Evictions, told.evictions)
 	}
 }
+
+// A request whose goroutine was held up after it had read the clock gives nothing back.
+func TestALateRequestGivesNothingBack(t *testing.T) {
+	const late = int64(200 * time.Millisecond)
+	for _, limits := range [][]gcra.Limit{
+		{{Interval: 2e8, Offset: 2e9}},
+		{{Interval: 2e8, Offset: 2e9}, {Interval: 1e9, Offset: 60e9}},
+	} {
+		for _, mode := range []ratetier.Mode{ratetier.ModeTake, ratetier.ModeCharge} {
+			store, now, admitted := memorystore.New(), int64(1_800_000_000e9), 0
+			ask := func(mode ratetier.Mode, now int64) {
+				request := ratetier.Request{Mode: mode, Key: ratetier.Key{Tier: "free", User: "ana"}, Limits: limits, Cost: 1, Now: now}
+				var result ratetier.Result
+				if err := store.Apply(t.Context(), &request, &result); err != nil {
+					t.Fatal(err)
+				}
+				if mode == ratetier.ModeTake && result.Allowed {
+					admitted++
+				}
+			}
+			for range 20 {
+				ask(ratetier.ModeTake, now)
+			}
+			for range 20 {
+				ask(mode, now-late)
+				ask(ratetier.ModeTake, now)
+			}
+			if admitted != 10 {
+				t.Errorf("%d rates, %v: %d of 10 admitted at one instant", len(limits), mode, admitted)
+			}
+		}
+	}
+}

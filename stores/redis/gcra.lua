@@ -87,11 +87,16 @@ local function request(text)
 	return r
 end
 
+-- above tells whether the first time is the longer one.
+local function above(us, ns, than_us, than_ns)
+	return us > than_us or (us == than_us and ns > than_ns)
+end
+
 -- carry returns a bucket of so many numbers, each rate with the highest use of all.
 local function carry(bucket, size)
 	local us, ns = 0, 0
 	for i = 1, #bucket, 2 do
-		if bucket[i] > us or (bucket[i] == us and bucket[i + 1] > ns) then
+		if above(bucket[i], bucket[i + 1], us, ns) then
 			us, ns = bucket[i], bucket[i + 1]
 		end
 	end
@@ -101,6 +106,10 @@ local function carry(bucket, size)
 	end
 	return carried
 end
+
+-- What is used above a full bucket is cut to this many microseconds: Lateness of package
+-- gcra, which says why.
+local lateness = 1000000
 
 local values = redis.call('MGET', unpack(KEYS))
 local buckets, changed, reply = {}, {}, {}
@@ -114,8 +123,8 @@ for k, key in ipairs(KEYS) do
 	for i = 1, #bucket, 2 do
 		local full_us, full_ns, cost_us, cost_ns = r[2 * i - 1], r[2 * i], r[2 * i + 1], r[2 * i + 2]
 		local us, ns = bucket[i], bucket[i + 1]
-		if us > full_us or (us == full_us and ns > full_ns) then
-			us, ns = full_us, full_ns
+		if above(us, ns, full_us + lateness, full_ns) then
+			us, ns = full_us + lateness, full_ns
 			bucket[i], bucket[i + 1] = us, ns
 			changed[key] = true
 		end
@@ -127,13 +136,16 @@ for k, key in ipairs(KEYS) do
 			if us < 0 then
 				us, ns = 0, 0
 			end
-		else
+		elseif cost_us + cost_ns > 0 then
 			us, ns = us + cost_us, ns + cost_ns
 			if ns >= 1000 then
 				us, ns = us + 1, ns - 1000
 			end
-			if us > full_us or (us == full_us and ns > full_ns) then
+			if above(us, ns, full_us, full_ns) then
 				us, ns = full_us, full_ns
+				if above(bucket[i], bucket[i + 1], us, ns) then
+					us, ns = bucket[i], bucket[i + 1]
+				end
 				if r.mode == 't' then
 					allowed = 0
 				end

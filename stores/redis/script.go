@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/gcra"
 )
 
 //go:embed gcra.lua
@@ -36,8 +37,8 @@ func ask(request *ratetier.Request) string {
 		b[0] = 't'
 	}
 	for _, limit := range request.Limits {
-		// No more than the whole bucket can be charged or given back.
-		cost := limit.Offset
+		// No more can be charged or given back than is ever used.
+		cost := limit.Offset + int64(gcra.Lateness)
 		if hi, lo := bits.Mul64(uint64(limit.Interval), uint64(request.Cost)); hi == 0 && lo < uint64(cost) {
 			cost = int64(lo)
 		}
