@@ -86,7 +86,7 @@ func Example_reloadToAnotherWindow() {
 	}
 	// Output:
 	// [10/h 100/h] 0 left, full in 1h0m0s <nil>
-	// [10/h 10/min] 0 left, full in 1m0s <nil>
+	// [10/h 10/min] 0 left, full in 1m1s <nil>
 	// [10/min 10/h] 9 left, full in 1m0s <nil>
 }
 
