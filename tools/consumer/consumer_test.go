@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratetier/ratetier/tools/internal/proxy"
 	"github.com/ratetier/ratetier/tools/internal/repotest"
 )
 
@@ -34,15 +35,15 @@ func Example() {
 // outside is where go finds the one module that is not from the repository.
 func outside(t *testing.T) {
 	t.Helper()
-	dir, proxy := t.TempDir(), t.TempDir()
+	dir, folder := t.TempDir(), t.TempDir()
 	repotest.Write(t, dir, map[string]string{
 		"go.mod":  "module github.com/labstack/echo/v4\n\ngo 1.25.0\n",
 		"echo.go": "package echo\n",
 	})
-	if err := publish(proxy, "github.com/labstack/echo/v4", "v4.0.0", dir); err != nil {
+	if err := proxy.Publish(folder, "github.com/labstack/echo/v4", "v4.0.0", dir); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOPROXY", fileURL(proxy))
+	t.Setenv("GOPROXY", proxy.URL(folder))
 	t.Setenv("GOMODCACHE", t.TempDir())
 	t.Setenv("GOSUMDB", "off")
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ratetier/ratetier/tools/internal/proxy"
 	"github.com/ratetier/ratetier/tools/internal/repo"
 )
 
@@ -42,18 +43,14 @@ func run(ctx context.Context, root string, published bool, out io.Writer) (err e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 
-	env, err := environment(ctx, filepath.Join(temp, "cache"))
+	env, err := proxy.Environment(ctx, temp)
 	if err != nil {
 		return err
 	}
 	if !published {
-		proxy := filepath.Join(temp, "proxy")
-		for _, m := range r.Released() {
-			if err := publish(proxy, m.Path(), r.Version, filepath.Join(root, m.Dir)); err != nil {
-				return err
-			}
+		if env, err = proxy.Prefer(r, temp, env); err != nil {
+			return err
 		}
-		env = preferring(proxy, env)
 	}
 	var errs []error
 	for _, m := range r.Released() {

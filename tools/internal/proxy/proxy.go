@@ -1,4 +1,6 @@
-package main
+// Package proxy has the go command take the modules of this repository as if they were
+// published.
+package proxy
 
 import (
 	"errors"
@@ -10,14 +12,14 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// publish adds the module in dir to a module proxy that is a folder, laid out as the
+// Publish adds the module in dir to a module proxy that is a folder, laid out as the
 // go command asks for it.
-func publish(proxy, path, version, dir string) error {
+func Publish(folder, path, version, dir string) error {
 	escaped, err := module.EscapePath(path)
 	if err != nil {
 		return err
 	}
-	base := filepath.Join(proxy, escaped, "@v")
+	base := filepath.Join(folder, escaped, "@v")
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		return err
 	}
