@@ -43,7 +43,7 @@ run: ## Start the example service on net/http
 	$(GO) run ./examples/nethttp
 
 .PHONY: ci
-ci: test vet lint actions fmt tidy race soak 32bit standalone consumer api fuzz committed ## Check everything that CI checks, in order
+ci: test vet lint actions fmt tidy race soak 32bit standalone consumer pages api fuzz committed ## Check everything that CI checks, in order
 
 # Results are not cached: the cache does not see files outside a module, such as the
 # README whose links are tested.
@@ -110,6 +110,11 @@ oldest: ## Test the modules that promise to work with the oldest Go, with that G
 .PHONY: consumer
 consumer: ## Build outsiders from the modules as published, and check what they pull in
 	$(GO) run ./tools/consumer
+
+.PHONY: pages
+pages: ## Do what the documentation says, as printed; needs curl, and port 3000 for itself
+	@./.ci/need curl
+	$(GO) run ./tools/reader
 
 .PHONY: published
 published: ## The same for the modules that the world gets, once they are released

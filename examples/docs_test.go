@@ -8,20 +8,22 @@ import (
 	"testing"
 )
 
-// sourced is a snippet that names the file it was copied from.
-var sourced = regexp.MustCompile("(?s)<!-- (\\S+\\.go) -->\n```go\n(.*?)```")
+var (
+	// sourced is a snippet that names the file it was copied from.
+	sourced = regexp.MustCompile("(?s)<!-- (\\S+) -->\n```(?:go|yaml)\n(.*?)```")
+	snippet = regexp.MustCompile("(?m)^```(?:go|yaml)$")
+)
 
-// A snippet in the documentation stands, but for its indentation, in the compiled
-// file that the comment above it names. One without such a comment is not allowed.
+// A snippet in the documentation stands, but for its indentation, in the file of code that the comment above it names. One without such a comment is not allowed.
 func TestSnippetsAreCopiedFromCompiledFiles(t *testing.T) {
 	for page, text := range pages(t) {
 		snippets := sourced.FindAllStringSubmatch(text, -1)
-		if all := strings.Count(text, "```go\n"); all != len(snippets) {
-			t.Errorf("%s: %d snippets of Go, of which %d name the file they are from", page, all, len(snippets))
+		if all := len(snippet.FindAllString(text, -1)); all != len(snippets) {
+			t.Errorf("%s: %d snippets, of which %d name the file they are from", page, all, len(snippets))
 		}
-		for _, snippet := range snippets {
-			if !strings.Contains(unindented(read(t, filepath.Join("..", snippet[1]))), unindented(snippet[2])) {
-				t.Errorf("%s: this snippet is not in %s:\n%s", page, snippet[1], snippet[2])
+		for _, copied := range snippets {
+			if file, code := copied[1], copied[2]; !strings.Contains(unindented(read(t, filepath.Join("..", file))), unindented(code)) {
+				t.Errorf("%s: this snippet is not in %s:\n%s", page, file, code)
 			}
 		}
 	}

@@ -2,7 +2,7 @@
 // too fast is told so, and one that does not listen is disconnected.
 //
 //	go run ./examples/websocket
-//	go run ./examples/websocket -send hello -times 15 -key key_ana
+//	go run ./examples/websocket -send hello -times 11 -key key_ana
 package main
 
 import (
