@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -176,7 +177,7 @@ func TestWhatRedisRefusesFailsWithItsReason(t *testing.T) {
 			if err := test.refuse(rdb); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := take(t.Context(), store, ana, 1); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := take(t.Context(), store, ana, 1); !redis.HasErrorPrefix(err, test.want) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
 			if err := test.allow(rdb); err != nil {
@@ -192,26 +193,68 @@ func TestWhatRedisRefusesFailsWithItsReason(t *testing.T) {
 // The rights that the documentation names suffice.
 func TestRights(t *testing.T) {
 	s := startServer(t)
-	rights := strings.Fields("on >password ~trt:* +evalsha +eval +mget +set +del +time +hello +ping +client")
-	args := []any{"acl", "setuser", "ratetier"}
-	for _, right := range rights {
-		args = append(args, right)
-	}
-	if err := s.client(t).Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	s.addUser(t, rights)
 	store, err := redisstore.Open("redis://ratetier:password@"+s.Addr(), redisstore.Config{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	doAll(t, store, ana)
+	s.mustHaveDeniedNothing(t)
+}
+
+func TestRightsOnACluster(t *testing.T) {
+	servers := startCluster(t)
+	for _, s := range servers {
+		s.addUser(t, rights+" +cluster|slots +command")
+	}
+	store := redisstore.New(newCluster(t, servers, func(o *redis.ClusterOptions) {
+		o.Username, o.Password = "ratetier", "password"
+	}), redisstore.Config{Timeout: time.Minute})
+	for i := range 20 { // on all of them
+		doAll(t, store, ratetier.Key{Tier: "free", User: strconv.Itoa(i)})
+	}
+	for _, s := range servers {
+		s.mustHaveDeniedNothing(t)
+	}
+}
+
+const rights = "on >password ~trt:* +evalsha +eval +mget +set +del +time +hello +ping +client"
+
+// addUser adds a user with the rights and no others.
+func (s server) addUser(t *testing.T, rights string) {
+	t.Helper()
+	args := []any{"acl", "setuser", "ratetier"}
+	for right := range strings.FieldsSeq(rights) {
+		args = append(args, right)
+	}
+	if err := s.client(t).Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustHaveDeniedNothing looks for what a client asked in vain, and went on without.
+func (s server) mustHaveDeniedNothing(t *testing.T) {
+	t.Helper()
+	denied, err := s.client(t).ACLLog(t.Context(), 0).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range denied {
+		t.Errorf("no right to %s, %d times", entry.Object, entry.Count)
+	}
+}
+
+// doAll does whatever can be done to a bucket.
+func doAll(t *testing.T, store ratetier.Store, key ratetier.Key) {
+	t.Helper()
 	for _, mode := range []ratetier.Mode{ratetier.ModeTake, ratetier.ModeCharge, ratetier.ModeRefund} {
-		request := ratetier.Request{Mode: mode, Key: ana, Limits: hourly(10), Cost: 2}
+		request := ratetier.Request{Mode: mode, Key: key, Limits: hourly(10), Cost: 2}
 		if err := store.Apply(t.Context(), &request, new(ratetier.Result)); err != nil {
 			t.Errorf("%v: %v", mode, err)
 		}
 	}
-	if err := store.Reset(t.Context(), ana); err != nil {
+	if err := store.Reset(t.Context(), key); err != nil {
 		t.Errorf("reset: %v", err)
 	}
 }

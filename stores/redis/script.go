@@ -200,6 +200,15 @@ func (s *script) answer(checks []*check, cmd once) {
 	}
 }
 
+// refusal is an error that Redis answered with. To go-redis it is one too, and so to
+// [redis.HasErrorPrefix].
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// RedisError is what go-redis knows its errors by.
+func (refusal) RedisError() {}
+
 // withoutKeys returns the error with what Redis quotes cut off: to a command that it
 // does not know it answers with the arguments.
 func (s *script) withoutKeys(err error) error {
@@ -211,5 +220,5 @@ func (s *script) withoutKeys(err error) error {
 	if strings.Contains(text, s.prefix) {
 		text, _, _ = strings.Cut(text, " ")
 	}
-	return errors.New("redisstore: Redis answers: " + text)
+	return fmt.Errorf("redisstore: Redis answers: %w", refusal(text))
 }
