@@ -34,21 +34,22 @@ type Admission struct {
 // returns an admission for a refused request too, with nothing charged.
 func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *Admission) {
 	outer, _ := FromContext(ctx)
-	return l.admit(ctx, outer, &request)
+	return l.admit(ctx, outer, &request, new(Carrier))
 }
 
-func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check) (context.Context, *Admission) {
-	carrier := &admissionContext{Context: ctx}
-	a := &carrier.admission
-	a.limiter, a.outer, a.check = l, outer, *request
+func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check, carrier *Carrier) (context.Context, *Admission) {
+	carrier.inner = admissionContext{ctx, Admission{limiter: l, outer: outer, check: *request}}
+	a := &carrier.inner.admission
 	a.take(ctx)
-	return carrier, a
+	return &carrier.inner, a
 }
 
 // Enter is [Limiter.Admit] for adapters, which may be mounted more than once: where the
 // request has passed this limiter before, for the same caller, that admission is
 // revised to the higher of the two costs. A request is charged to a bucket once.
-func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *Admission) {
+//
+// A new admission lies in the carrier.
+func (l *Limiter) Enter(ctx context.Context, request Check, carrier *Carrier) (context.Context, *Admission) {
 	outer, _ := FromContext(ctx)
 	for a := outer; a != nil; a = a.outer {
 		if a.is(l, request.Identity) {
@@ -58,7 +59,7 @@ func (l *Limiter) Enter(ctx context.Context, request Check) (context.Context, *A
 			return ctx, a
 		}
 	}
-	return l.admit(ctx, outer, &request)
+	return l.admit(ctx, outer, &request, carrier)
 }
 
 // Leave gives back what all limiters that the request has passed charged for it: a
@@ -76,12 +77,19 @@ func FromContext(ctx context.Context) (*Admission, bool) {
 	return a, ok
 }
 
-// admissionContext is the admission and the context that carries it, in one
-// allocation.
+// admissionContext is the admission and the context that carries it.
 type admissionContext struct {
 	context.Context
 	admission Admission
 }
+
+// Carrier is the room for an admission and for the context that carries it. An adapter
+// has one in what it allocates for a request anyway, as each allocation is felt by every
+// request. It is ready to use as it is, for a single [Limiter.Enter].
+type Carrier struct{ inner admissionContext }
+
+// Format keeps the user out of every verb of fmt.
+func (c *Carrier) Format(f fmt.State, verb rune) { c.inner.admission.Format(f, verb) }
 
 type admissionKey struct{}
 

@@ -37,14 +37,14 @@ func TestTheContextCarriesTheAdmission(t *testing.T) {
 
 func TestEnterChargesARequestToABucketOnce(t *testing.T) {
 	f, other := newFixture(t, ratetier.Config{}), newFixture(t, ratetier.Config{})
-	ctx, first := f.Enter(context.Background(), check(ana, 1))
-	ctx, _ = other.Enter(ctx, check(ana, 1))
+	ctx, first := f.Enter(context.Background(), check(ana, 1), new(ratetier.Carrier))
+	ctx, _ = other.Enter(ctx, check(ana, 1), new(ratetier.Carrier))
 	for _, step := range []struct {
 		id         ratetier.Identity
 		cost, left int64
 		same       bool
 	}{{ana, 1, 9, true}, {ana, 4, 6, true}, {ana, 2, 6, true}, {ana, -1, 10, true}, {user("bea", "free"), 1, 9, false}, {user("ana", "pro"), 1, 99, false}, {ratetier.Unidentified("ana", nil), 1, 0, false}} {
-		_, a := f.Enter(ctx, check(step.id, step.cost))
+		_, a := f.Enter(ctx, check(step.id, step.cost), new(ratetier.Carrier))
 		if (a == first) != step.same || f.left(step.id) != step.left {
 			t.Errorf("%v of %d: the same is %t, %d left, want %+v", step.id, step.cost, a == first, f.left(step.id), step)
 		}

@@ -86,7 +86,8 @@ func TestNothingPrintedShowsTheUser(t *testing.T) {
 	id := user("sk-secret", "free")
 	key := ratetier.Key{User: "sk-secret", Tier: "free"}
 	f := newFixture(t, ratetier.Config{})
-	ctx, admission := f.Admit(context.Background(), check(id, 1))
+	carrier := new(ratetier.Carrier)
+	ctx, admission := f.Enter(context.Background(), check(id, 1), carrier)
 	values := map[string]any{
 		"identity":    id,
 		"identity of": ratetier.Unidentified("sk-secret", nil),
@@ -102,6 +103,7 @@ func TestNothingPrintedShowsTheUser(t *testing.T) {
 		"&event":      &f.events[0],
 		"&request":    &ratetier.Request{Key: key},
 		"&admission":  admission,
+		"&carrier":    carrier,
 		"context":     ctx,
 	}
 	hex := fmt.Sprintf("%x", "sk-secret")

@@ -57,7 +57,7 @@ func (g *guard) enter(ctx context.Context, method, route string) entry {
 		Cost:     g.weigh(ctx, method),
 		Route:    route,
 		Origin:   e.call,
-	})
+	}, new(ratetier.Carrier))
 	if decision := e.admission.Decision(); !decision.Allowed {
 		ratetier.Leave(e.ctx)
 		e.refused = &Refusal{Decision: decision, MaxPushback: g.config.MaxPushback}

@@ -27,9 +27,9 @@ func TestARequestAllocatesLittle(t *testing.T) {
 		quota string
 		want  float64
 	}{
-		{"10/min", 3},        // the admission in its context, the request that carries it, the values of the headers
-		{"10000/min", 3 + 1}, // and what is left, spelled
-		{"10/s and 20/min", 3},
+		{"10/min", 1},        // the admission, the request that carries it, the values of the headers
+		{"10000/min", 1 + 1}, // and what is left, spelled
+		{"10/s and 20/min", 1},
 	} {
 		quota, err := ratetier.ParseQuota(step.quota)
 		if err != nil {

@@ -107,7 +107,7 @@ func (k *Cost[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request
 	}
 	least := innermost.Decision()
 	tightest(r.Context(), innermost, &least)
-	guardOf[C](innermost).config.Headers.set(header, &least)
+	guardOf[C](innermost).config.Headers.set(header, &least, new(figures))
 	return onward, nil
 }
 

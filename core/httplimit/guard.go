@@ -64,12 +64,13 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 	identity, identifyErr := g.config.Identify(c)
 	identity = ratetier.Identified(identity, identifyErr, func() string { return g.address(c, r) })
 	route := g.routeOf(c)
+	var p passage
 	ctx, admission := g.limiter.Enter(r.Context(), ratetier.Check{
 		Identity: identity,
 		Cost:     g.weigh(c, r, route),
 		Route:    route,
 		Origin:   g,
-	})
+	}, &p.carrier)
 	decision := admission.Decision()
 	if decision.Outcome != ratetier.OutcomeLimited && !decision.Shadow && isTooLarge(identifyErr) {
 		decision.Allowed, decision.Status = false, http.StatusRequestEntityTooLarge // whatever the policy
@@ -78,8 +79,16 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 		return r, g.refuse(c, ctx, decision, header)
 	}
 	tightest(ctx, admission, &decision)
-	g.config.Headers.set(header, &decision)
-	return r.WithContext(ctx), nil
+	g.config.Headers.set(header, &decision, &p.values)
+	p.request = *r.WithContext(ctx)
+	return &p.request, nil
+}
+
+// passage is all that an admitted request needs, in one allocation.
+type passage struct {
+	request http.Request // with the admission in its context
+	carrier ratetier.Carrier
+	values  figures
 }
 
 // Done implements [Gate].
@@ -121,7 +130,7 @@ func (g *Guard[C]) weigh(c C, r *http.Request, route string) int64 {
 func (g *Guard[C]) refuse(c C, ctx context.Context, decision ratetier.Decision, header http.Header) *Refusal {
 	ratetier.Leave(ctx)
 	clearHeaders(header)
-	g.config.Headers.set(header, &decision)
+	g.config.Headers.set(header, &decision, new(figures))
 	refusal := newRefusal(decision, g.config.Problem)
 	if seconds, ok := refusal.retryAfter(); ok {
 		header["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}

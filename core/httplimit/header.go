@@ -54,13 +54,17 @@ func (h Headers) validate() error {
 	return nil
 }
 
+// figures is the room for the values of three headers: nobody else's, as a handler may
+// change a value.
+type figures [3]string
+
 // set writes the decision's figures, if it has any.
-func (h Headers) set(header http.Header, d *ratetier.Decision) {
+func (h Headers) set(header http.Header, d *ratetier.Decision, values *figures) {
 	if !d.Measured() {
 		return
 	}
 	if h == 0 || h&XRateLimit != 0 {
-		setXRateLimit(header, d)
+		setXRateLimit(header, d, values)
 	}
 	if h&IETF != 0 {
 		setIETF(header, d)
@@ -74,11 +78,9 @@ func clearHeaders(header http.Header) {
 	}
 }
 
-// setXRateLimit has the three values share one array, as each allocation is felt by every
-// request. It is nobody else's, and has no room: a handler may change a value or add one.
-func setXRateLimit(header http.Header, d *ratetier.Decision) {
-	limit, remaining, reset := d.Figures()
-	values := [...]string{limit, remaining, reset}
+// setXRateLimit leaves no room behind a value, as a handler may add one.
+func setXRateLimit(header http.Header, d *ratetier.Decision, values *figures) {
+	values[0], values[1], values[2] = d.Figures()
 	header[headerLimit] = values[0:1:1]
 	header[headerRemaining] = values[1:2:2]
 	header[headerReset] = values[2:3:3]
