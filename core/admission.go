@@ -38,8 +38,10 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 }
 
 func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check, carrier *Carrier) (context.Context, *Admission) {
-	carrier.inner = admissionContext{ctx, Admission{limiter: l, outer: outer, check: *request}}
+	// One by one, as a copy of the whole costs more than the rest of this.
+	carrier.inner.Context = ctx
 	a := &carrier.inner.admission
+	a.limiter, a.outer, a.check = l, outer, *request
 	a.take(ctx)
 	return &carrier.inner, a
 }

@@ -72,7 +72,7 @@ func (d *Decision) Measured() bool {
 // ResetAt returns the time at which the bucket is full again, which is the time of
 // the check plus ResetAfter.
 func (d *Decision) ResetAt() time.Time {
-	return time.Unix(0, d.wall).Add(d.ResetAfter)
+	return time.Unix(0, d.wall+int64(d.ResetAfter))
 }
 
 // NextAfter returns how long until Remaining is one more, if nothing is taken in

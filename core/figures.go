@@ -9,7 +9,7 @@ import (
 // Figures spells Limit, Remaining and ResetAt as rate-limit headers have them: in decimal,
 // the time in Unix seconds and rounded up. It is for adapters.
 func (d *Decision) Figures() (limit, remaining, reset string) {
-	at := d.ResetAt().Add(time.Second - 1).Unix()
+	at := time.Unix(0, d.wall+int64(d.ResetAfter+time.Second-1)).Unix()
 	return spellings.of(d.Limit), strconv.FormatInt(d.Remaining, 10), spellings.of(at)
 }
 
