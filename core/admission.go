@@ -39,7 +39,7 @@ func (l *Limiter) Admit(ctx context.Context, request Check) (context.Context, *A
 
 func (l *Limiter) admit(ctx context.Context, outer *Admission, request *Check, carrier *Carrier) (context.Context, *Admission) {
 	// One by one, as a copy of the whole costs more than the rest of this.
-	carrier.inner.Context = ctx
+	carrier.inner.Context = ctx //nolint:fatcontext // once: a carrier is for a single request
 	a := &carrier.inner.admission
 	a.limiter, a.outer, a.check = l, outer, *request
 	a.take(ctx)

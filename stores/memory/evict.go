@@ -33,11 +33,11 @@ func (s *shard) makeRoom(now int64) time.Duration {
 	for looked, steps := 0, 0; looked < sample && steps < s.slots(); steps++ {
 		t, at := s.next()
 		array := t.array.Load()
-		if !array.holds(at) {
+		bucket, ok := array.load(at)
+		if !ok {
 			continue
 		}
 		looked++
-		bucket := array.load(at)
 		if full := bucket.full(); full < fullest.full {
 			fullest.table, fullest.at, fullest.full = t, at, full
 		}
@@ -56,7 +56,7 @@ func (s *shard) sweep(now int64) {
 		t := &s.tables[i]
 		s.nextFull = min(s.nextFull, t.purge(now))
 		if t.live < t.array.Load().slots()/8 {
-			t.rebuild(now)
+			t.resize()
 		}
 	}
 }

@@ -2,6 +2,7 @@ package memorystore
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
@@ -38,7 +39,7 @@ func (s *shard) take(h ratetier.Hash, limit gcra.Limit, cost, now int64) (used i
 	}
 	stored := &array.slot(at)[header]
 	for {
-		was := stored.Load()
+		was := atomic.LoadInt64(stored)
 		if was == gone {
 			return 0, false, false
 		}
@@ -46,7 +47,7 @@ func (s *shard) take(h ratetier.Hash, limit gcra.Limit, cost, now int64) (used i
 		if is < was {
 			return 0, false, false // a bucket that is full sooner is to be noticed
 		}
-		if is == was || stored.CompareAndSwap(was, is) {
+		if is == was || atomic.CompareAndSwapInt64(stored, was, is) {
 			return used, allowed, true
 		}
 	}
@@ -60,7 +61,7 @@ func (s *shard) apply(h ratetier.Hash, request *ratetier.Request, result *rateti
 	array := t.array.Load()
 	if at, ok := array.find(h); ok {
 		for {
-			was := array.load(at)
+			was, _ := array.load(at)
 			is := was
 			request.Apply(is[:rates], result)
 			if is == was || array.replace(at, &was, &is) {

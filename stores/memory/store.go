@@ -57,7 +57,7 @@ type Stats struct {
 }
 
 // Store is a [ratetier.Store] in memory. Buckets are kept by a hash under a key of the
-// process, never by the user's name: of 72 to 78 bits, so that any two of a million users
+// process, never by the user's name: of 72 to 79 bits, so that any two of a million users
 // share a bucket with a chance of one in billions. A bucket is dropped once it is full,
 // when room is needed; at the cap, the fullest of a few goes. It is safe for concurrent
 // use, starts no goroutine and needs no closing.
@@ -94,7 +94,7 @@ func NewWith(config Config) (*Store, error) {
 	}
 	// A shard stays so small that going through the whole of it is a matter of
 	// microseconds; there are enough of them that few checks meet.
-	const minShards, maxShards, perShard = 1 << 8, 1 << 14, 1 << 12
+	const minShards, maxShards, perShard = 1 << 8, 1 << 15, 1 << 11
 	shards := minShards
 	for shards < maxShards && shards*perShard < config.MaxBuckets {
 		shards *= 2

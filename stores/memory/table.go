@@ -38,16 +38,17 @@ const gone = math.MinInt64
 const header = 1
 
 // array is the slots of a table: a power of two. The header of a slot is written last,
-// and not zero.
+// and not zero. Where checks without the lock may look at the same time, the words are
+// read and written atomically.
 type array struct {
 	stride int
 	mask   int
-	words  []atomic.Int64
+	words  []int64
 }
 
 func newArray(slots, rates int) *array {
 	stride := header + rates
-	return &array{stride: stride, mask: slots - 1, words: make([]atomic.Int64, slots*stride)}
+	return &array{stride: stride, mask: slots - 1, words: make([]int64, slots*stride)}
 }
 
 // slots returns how many there are.
@@ -58,6 +59,9 @@ func (a *array) slots() int {
 	return a.mask + 1
 }
 
+// slot returns the words of the slot.
+func (a *array) slot(at int) []int64 { return a.words[at*a.stride:][:a.stride] }
+
 // find returns the slot of the hash, and whether there is one with a bucket.
 func (a *array) find(h ratetier.Hash) (int, bool) {
 	if a == nil {
@@ -65,8 +69,8 @@ func (a *array) find(h ratetier.Hash) (int, bool) {
 	}
 	for at := int(h.Lo) & a.mask; ; at = (at + 1) & a.mask {
 		slot := a.words[at*a.stride:][:header+1]
-		switch owner := uint64(slot[0].Load()); {
-		case owner == h.Lo && slot[header].Load() != gone:
+		switch owner := uint64(atomic.LoadInt64(&slot[0])); {
+		case owner == h.Lo && atomic.LoadInt64(&slot[header]) != gone:
 			return at, true
 		case owner == 0:
 			return 0, false
@@ -74,62 +78,72 @@ func (a *array) find(h ratetier.Hash) (int, bool) {
 	}
 }
 
-// slot returns the words of the slot.
-func (a *array) slot(at int) []atomic.Int64 { return a.words[at*a.stride:][:a.stride] }
-
-// holds tells whether the slot belongs to a bucket that is not gone.
-func (a *array) holds(at int) bool {
-	slot := a.slot(at)
-	return slot[0].Load() != 0 && slot[header].Load() != gone
+// free returns the first free slot for the owner.
+func (a *array) free(owner uint64) []int64 {
+	for at := int(owner) & a.mask; ; at = (at + 1) & a.mask {
+		if slot := a.slot(at); slot[0] == 0 {
+			return slot
+		}
+	}
 }
 
-// load returns the TATs in the slot.
-func (a *array) load(at int) (t tats) {
-	for i, slot := 0, a.slot(at); i < len(slot)-header; i++ {
-		t[i] = slot[header+i].Load()
+// put writes a bucket into a free slot.
+func (a *array) put(owner uint64, t *tats) {
+	slot := a.free(owner)
+	copy(slot[header:], t[:])
+	atomic.StoreInt64(&slot[0], int64(owner))
+}
+
+// load returns the TATs in the slot, and whether there are any.
+func (a *array) load(at int) (t tats, ok bool) {
+	slot := a.slot(at)
+	if slot[0] == 0 {
+		return t, false
 	}
-	return t
+	copy(t[1:], slot[header+1:])
+	t[0] = atomic.LoadInt64(&slot[header])
+	return t, t[0] != gone
 }
 
 // replace puts new TATs in the place of old ones. It returns false if a check without
 // the lock was faster, which only happens to a single rate.
 func (a *array) replace(at int, was, is *tats) bool {
 	slot := a.slot(at)
-	if !slot[header].CompareAndSwap(was[0], is[0]) {
+	if !atomic.CompareAndSwapInt64(&slot[header], was[0], is[0]) {
 		return false
 	}
-	for i := 1; i < len(slot)-header; i++ {
-		slot[header+i].Store(is[i])
-	}
+	copy(slot[header+1:], is[1:])
 	return true
 }
 
 // take takes the bucket out of the slot, and returns its last TATs.
-func (a *array) take(at int) tats {
-	last := a.load(at)
-	last[0] = a.slot(at)[header].Swap(gone)
+func (a *array) take(at int) (last tats) {
+	slot := a.slot(at)
+	copy(last[1:], slot[header+1:])
+	last[0] = atomic.SwapInt64(&slot[header], gone)
 	return last
 }
 
-// put writes a bucket into the first free slot for its hash.
-func (a *array) put(h ratetier.Hash, t *tats) {
-	at := int(h.Lo) & a.mask
-	for a.slot(at)[0].Load() != 0 {
-		at = (at + 1) & a.mask
+// moveTo moves all buckets to an array that nobody knows yet.
+func (a *array) moveTo(fresh *array) {
+	for at := range a.slots() {
+		slot := a.slot(at)
+		if slot[0] == 0 || atomic.LoadInt64(&slot[header]) == gone {
+			continue
+		}
+		moved := fresh.free(uint64(slot[0]))
+		moved[0], moved[header] = slot[0], atomic.SwapInt64(&slot[header], gone)
+		copy(moved[header+1:], slot[header+1:])
 	}
-	slot := a.slot(at)
-	for i := range len(slot) - header {
-		slot[header+i].Store(t[i])
-	}
-	slot[0].Store(int64(h.Lo))
 }
 
 // insert adds a bucket that is not there yet.
 func (t *table) insert(h ratetier.Hash, bucket *tats, now int64) {
 	if t.taken >= t.array.Load().slots()/8*7 {
-		t.rebuild(now)
+		t.purge(now)
+		t.resize()
 	}
-	t.array.Load().put(h, bucket)
+	t.array.Load().put(h.Lo, bucket)
 	t.taken++
 	t.live++
 }
@@ -145,48 +159,34 @@ func (t *table) purge(now int64) (nextFull int64) {
 	nextFull = math.MaxInt64
 	array := t.array.Load()
 	for at := range array.slots() {
-		if !array.holds(at) {
-			continue
+		slot := array.slot(at)
+		tat := atomic.LoadInt64(&slot[header])
+		full := tat
+		for _, other := range slot[header+1:] {
+			full = max(full, other)
 		}
-		bucket := array.load(at)
-		if full := bucket.full(); full > now {
+		switch {
+		case full > now && tat != gone: // asked first, as a free slot is full at 0
 			nextFull = min(nextFull, full)
-		} else if array.replace(at, &bucket, &tats{gone}) {
+		case slot[0] == 0 || tat == gone:
+		case atomic.CompareAndSwapInt64(&slot[header], tat, gone):
 			t.live--
-		} else {
+		default:
 			nextFull = now // it was charged just now
 		}
 	}
 	return nextFull
 }
 
-// rebuild moves the buckets that are not full into a new array, which is just so large
-// that a quarter of it is free.
-func (t *table) rebuild(now int64) {
-	type moved struct {
-		owner ratetier.Hash
-		tats  tats
-	}
-	var buckets []moved
-	old := t.array.Load()
-	for at := range old.slots() {
-		if !old.holds(at) {
-			continue
-		}
-		if bucket := old.take(at); bucket.full() > now {
-			owner := ratetier.Hash{Lo: uint64(old.slot(at)[0].Load())}
-			buckets = append(buckets, moved{owner, bucket})
-		}
-	}
+// resize moves the buckets to an array that is just so large that a quarter of it is free.
+func (t *table) resize() {
 	const smallest = 8
 	slots := smallest
-	for slots*3 < len(buckets)*4 {
+	for slots*3 < t.live*4 {
 		slots *= 2
 	}
-	array := newArray(slots, t.rates)
-	for i := range buckets {
-		array.put(buckets[i].owner, &buckets[i].tats)
-	}
-	t.taken, t.live = len(buckets), len(buckets)
-	t.array.Store(array)
+	fresh := newArray(slots, t.rates)
+	t.array.Load().moveTo(fresh)
+	t.taken = t.live
+	t.array.Store(fresh)
 }

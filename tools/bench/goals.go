@@ -103,6 +103,7 @@ func goals() []goal {
 	add(atMost("In memory, 10 million users beside 1 million, time", over(median("Growth/users=10000000", seconds), median("Growth/users=1000000", seconds)), 1.5, times))
 	add(atMost("In memory, bytes for each of 1 million users", median("Growth/users=1000000", bytesPerKey), 56, size))
 	add(atMost("In memory, bytes for each of 10 million users", median("Growth/users=10000000", bytesPerKey), 56, size))
+	add(atMost("In memory, while 1 million buckets are swept, all checks but 1 in 10 000", median("Sweep", held), 100e-6, duration))
 	add(atMost("1000 tiers beside 3, time", over(median("Tiers/tiers=1000", seconds), median("Tiers/tiers=3", seconds)), 1.1, times))
 	return goals
 }

@@ -15,6 +15,7 @@ const (
 	seconds     = "sec/op"
 	allocations = "allocs/op"
 	bytesPerKey = "B/key"
+	held        = "held-sec"
 )
 
 // runs are the results of all rounds.
