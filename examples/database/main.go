@@ -23,6 +23,7 @@ import (
 
 	ratetierhttp "github.com/ratetier/ratetier/adapters/nethttp"
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/httplimit"
 	memorystore "github.com/ratetier/ratetier/stores/memory"
 )
 
@@ -89,7 +90,15 @@ func newHandler(accounts *accounts) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /data", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "data") })
-	return ratetierhttp.Mux(limiter, ratetierhttp.Config{Identify: identify}, mux), nil
+	return ratetierhttp.Mux(limiter, ratetierhttp.Config{Identify: identify, Respond: tellGuessers}, mux), nil
+}
+
+// tellGuessers keeps those who guess from being told, and counted, as if the database
+// were down.
+func tellGuessers(_ *http.Request, refusal *httplimit.Refusal) {
+	if errors.Is(refusal, errTooManyKeys) {
+		refusal.Status, refusal.Body = http.StatusTooManyRequests, []byte(`{"error":"too many unknown keys"}`)
+	}
 }
 
 func main() {
