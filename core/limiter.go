@@ -101,7 +101,7 @@ func New(config Config) (*Limiter, error) {
 	if config.OnStoreFailed.action == policyUseDefaultTier {
 		fallbackErr = errors.New("OnStoreFailed: UseDefaultTier() needs the store that failed; use Allow() or Deny(503)")
 	}
-	table, tiersErr := newTable(config.Tiers, config.DefaultTier)
+	table, tiersErr := newTable(config.Tiers, config.DefaultTier, l.quick)
 	err := errors.Join(
 		storeErr,
 		tiersErr,
@@ -182,7 +182,7 @@ func (l *Limiter) Reset(ctx context.Context, identity Identity) error {
 // bucket, and none makes anybody wait longer than that. A user moved to another tier has
 // another bucket there.
 func (l *Limiter) SetTiers(tiers Tiers) error {
-	table, err := newTable(tiers, l.defaultTier)
+	table, err := newTable(tiers, l.defaultTier, l.quick)
 	if err != nil {
 		return fmt.Errorf("ratetier: tiers unchanged: %w", err)
 	}
@@ -225,7 +225,7 @@ func (l *Limiter) decide(ctx context.Context, mode Mode, check *Check, d *Decisi
 	case !l.resolve(ctx, check, d):
 		now = l.time.now()
 	case mode == ModeTake && l.quick != nil && len(d.tier.limits) == 1:
-		hash := l.quick.Hash(check.Identity.key(d.Tier))
+		hash := l.quick.Hash(d.tier.hash, check.Identity.User, check.Identity.anonymous())
 		now = l.time.now()
 		if !l.take(ctx, hash, now, d) {
 			l.ask(ctx, mode, now, check, d)
@@ -283,7 +283,7 @@ func (l *Limiter) resolve(ctx context.Context, check *Check, d *Decision) bool {
 	why, policy := Outcome(0), Policy{}
 	switch unidentified := check.Identity.unidentified; {
 	case unidentified == nil && check.Identity.User != "":
-		if d.tier = table.tiers[check.Identity.Tier]; d.tier == nil {
+		if d.tier = table.find(check.Identity.Tier); d.tier == nil {
 			why, policy = OutcomeUnknownTier, l.onUnknownTier
 		}
 	case unidentified == nil || errors.Is(unidentified, ErrNoIdentity):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -347,5 +348,25 @@ func TestOfHundredsAtOnceTenAreAdmitted(t *testing.T) {
 	callers.Wait()
 	if n := admitted.Load(); n != 10 {
 		t.Errorf("%d were admitted, want 10", n)
+	}
+}
+
+func TestATierIsFoundAmongFewAndMany(t *testing.T) {
+	for _, count := range []int{1, 8, 9, 100} {
+		tiers := ratetier.Tiers{}
+		for i := range count {
+			tiers["tier-"+strconv.Itoa(i)] = ratetier.PerMinute(10 + int64(i))
+		}
+		f := newFixture(t, ratetier.Config{Tiers: tiers})
+		for i := range count {
+			if d := f.Take(t.Context(), user("ana", "tier-"+strconv.Itoa(i)), 1); d.Limit != int64(10+i) {
+				t.Errorf("tier-%d of %d: limit %d, want %d", i, count, d.Limit, 10+i)
+			}
+		}
+		for _, unknown := range []string{"", "tier-", "tier-" + strconv.Itoa(count)} {
+			if d := f.Take(t.Context(), user("ana", unknown), 1); d.Outcome != ratetier.OutcomeUnknownTier {
+				t.Errorf("%q of %d: %v, want %v", unknown, count, d.Outcome, ratetier.OutcomeUnknownTier)
+			}
+		}
 	}
 }

@@ -12,14 +12,20 @@ import (
 // quickStore takes by hash from the bucket of whoever it was asked about last.
 type quickStore struct {
 	*store
+	tiers []string
 	key   ratetier.Key
 	taken int
 }
 
 func (s *quickStore) Itself() ratetier.Store { return s }
 
-func (s *quickStore) Hash(key ratetier.Key) ratetier.Hash {
-	s.key = key
+func (s *quickStore) HashTier(tier string) ratetier.Hash {
+	s.tiers = append(s.tiers, tier)
+	return ratetier.Hash{Lo: uint64(len(s.tiers) - 1)}
+}
+
+func (s *quickStore) Hash(tier ratetier.Hash, user string, anonymous bool) ratetier.Hash {
+	s.key = ratetier.Key{Tier: s.tiers[tier.Lo], User: user, Anonymous: anonymous}
 	return ratetier.Hash{Hi: 1, Lo: 2}
 }
 

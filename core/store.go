@@ -56,8 +56,11 @@ type QuickStore interface {
 	// its methods too; but it is not the store that they return, and not asked by them.
 	Itself() Store
 
-	// Hash returns what Take finds the bucket by.
-	Hash(key Key) Hash
+	// HashTier returns what Hash is given for the tier: a limiter asks once for each.
+	HashTier(tier string) Hash
+
+	// Hash returns what Take finds the bucket of that [Key] by.
+	Hash(tier Hash, user string, anonymous bool) Hash
 
 	// Take does what Apply would in ModeTake with that one limit, and returns the
 	// Used and Allowed of the result. Where it would not be quick, it does nothing and

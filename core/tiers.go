@@ -23,6 +23,7 @@ type tier struct {
 	quota  Quota
 	limits []gcra.Limit
 	burst  int64 // the smallest of its rates': no cost above it ever fits
+	hash   Hash  // what a quick store calls it
 
 	// next is what took its place when the tiers were replaced, the zero tier if
 	// nothing did. It is nil while the tier is in use.
@@ -51,7 +52,22 @@ func (t *tier) since() (now *tier, smallest [MaxRates]int64) {
 // table is what a request is decided by. It is immutable, and swapped whole.
 type table struct {
 	tiers     map[string]*tier
-	byDefault *tier // nil if there is none
+	few       []*tier // all of them, if they are few
+	byDefault *tier   // nil if there is none
+}
+
+// find returns the tier of that name, nil if there is none. To look through a handful takes
+// half as long as to ask a map, and each check has to.
+func (t *table) find(name string) *tier {
+	if t.few == nil {
+		return t.tiers[name]
+	}
+	for _, tier := range t.few {
+		if tier.name == name {
+			return tier
+		}
+	}
+	return nil
 }
 
 // replace tells each tier of the table what takes its place in the next one.
@@ -66,7 +82,8 @@ func (t *table) replace(next *table) {
 }
 
 // newTable validates tiers and reports everything that is wrong with them.
-func newTable(tiers Tiers, defaultTier string) (*table, error) {
+// The quick store is nil if there is none.
+func newTable(tiers Tiers, defaultTier string, quick QuickStore) (*table, error) {
 	t := &table{tiers: make(map[string]*tier, len(tiers))}
 	var errs []error
 	if len(tiers) == 0 {
@@ -78,7 +95,14 @@ func newTable(tiers Tiers, defaultTier string) (*table, error) {
 			errs = append(errs, fmt.Errorf("tier %q: %w", name, err))
 			continue
 		}
+		if quick != nil {
+			compiled.hash = quick.HashTier(name)
+		}
 		t.tiers[name] = compiled
+	}
+	const handful = 8
+	if len(t.tiers) <= handful {
+		t.few = slices.Collect(maps.Values(t.tiers))
 	}
 	if defaultTier != "" {
 		t.byDefault = t.tiers[defaultTier]

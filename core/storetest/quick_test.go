@@ -16,16 +16,25 @@ type quick struct {
 	ratetier.Store
 	bend func(got *result)
 
-	mu   sync.Mutex
-	keys map[ratetier.Hash]ratetier.Key
-	seen map[ratetier.Key]ratetier.Hash
+	mu    sync.Mutex
+	tiers []string
+	keys  map[ratetier.Hash]ratetier.Key
+	seen  map[ratetier.Key]ratetier.Hash
 }
 
 func (s *quick) Itself() ratetier.Store { return s }
 
-func (s *quick) Hash(key ratetier.Key) ratetier.Hash {
+func (s *quick) HashTier(tier string) ratetier.Hash {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tiers = append(s.tiers, tier)
+	return ratetier.Hash{Lo: uint64(len(s.tiers) - 1)}
+}
+
+func (s *quick) Hash(tier ratetier.Hash, user string, anonymous bool) ratetier.Hash {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := ratetier.Key{Tier: s.tiers[tier.Lo], User: user, Anonymous: anonymous}
 	hash, ok := s.seen[key]
 	if !ok {
 		hash.Lo = uint64(len(s.seen))

@@ -110,7 +110,7 @@ func NewWith(config Config) (*Store, error) {
 // Apply decides and charges one request. It does not wait, so it does not look at
 // the context; it never fails.
 func (s *Store) Apply(_ context.Context, request *ratetier.Request, result *ratetier.Result) error {
-	h := s.Hash(request.Key)
+	h := s.hash(request.Key)
 	shard := s.shard(h)
 	if request.Mode == ratetier.ModeTake && len(request.Limits) == 1 {
 		if used, allowed, ok := shard.take(h, request.Limits[0], request.Cost, request.Now); ok {
@@ -139,7 +139,7 @@ func (s *Store) Take(h ratetier.Hash, limit gcra.Limit, cost, now int64) (used i
 
 // Reset makes the bucket full. It never fails.
 func (s *Store) Reset(_ context.Context, key ratetier.Key) error {
-	h := s.Hash(key)
+	h := s.hash(key)
 	shard := s.shard(h)
 	shard.mu.Lock()
 	shard.drop(h)
@@ -160,16 +160,25 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Hash returns what the key's bucket is kept under: one half tells the shard, the other
-// the bucket in it. The parts are hashed under seeds of their own, so that moving
-// characters from one to the other makes another hash.
-func (s *Store) Hash(key ratetier.Key) ratetier.Hash {
-	tier := maphash.String(s.seeds[2], key.Tier)
+func (s *Store) hash(key ratetier.Key) ratetier.Hash {
+	return s.Hash(s.HashTier(key.Tier), key.User, key.Anonymous)
+}
+
+// HashTier returns what [Store.Hash] is given for the tier.
+func (s *Store) HashTier(tier string) ratetier.Hash {
+	hash := maphash.String(s.seeds[2], tier)
+	return ratetier.Hash{Hi: hash, Lo: bits.RotateLeft64(hash, 32)}
+}
+
+// Hash returns what the bucket of a user in a tier is kept under: one half tells the shard,
+// the other the bucket in it. Users and tiers are hashed under seeds of their own, so that
+// moving characters from one to the other makes another hash.
+func (s *Store) Hash(tier ratetier.Hash, user string, anonymous bool) ratetier.Hash {
 	h := ratetier.Hash{
-		Hi: maphash.String(s.seeds[0], key.User) ^ tier,
-		Lo: maphash.String(s.seeds[1], key.User) ^ bits.RotateLeft64(tier, 32),
+		Hi: maphash.String(s.seeds[0], user) ^ tier.Hi,
+		Lo: maphash.String(s.seeds[1], user) ^ tier.Lo,
 	}
-	if key.Anonymous {
+	if anonymous {
 		h.Lo = ^h.Lo
 	}
 	if h.Lo == 0 {
