@@ -165,9 +165,10 @@ func declaredCost(ctx context.Context) (int64, bool) {
 	return d.cost, true
 }
 
-// skipped marks a request that a limiter leaves alone, so that a cost declared for
-// it is not missed.
-func skipped(ctx context.Context) context.Context {
+// skip marks a request that a limiter leaves alone, so that a cost declared for it is not
+// missed.
+func skip(r *http.Request) *http.Request {
+	ctx := r.Context()
 	declaredCost(ctx)
-	return context.WithValue(ctx, skippedKey{}, true)
+	return r.WithContext(context.WithValue(ctx, skippedKey{}, true))
 }

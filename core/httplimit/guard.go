@@ -59,12 +59,12 @@ func NewGuard[C any](limiter *ratetier.Limiter, config Config[C], route func(C) 
 // Admit implements [Gate].
 func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Request, *Refusal) {
 	if g.config.Skip != nil && g.config.Skip(c) || !g.config.ChargePreflight && isPreflight(r) {
-		return r.WithContext(skipped(r.Context())), nil
+		return skip(r), nil
 	}
 	identity, identifyErr := g.config.Identify(c)
 	identity = ratetier.Identified(identity, identifyErr, func() string { return g.address(c, r) })
 	route := g.routeOf(c)
-	var p passage
+	p := new(passage)
 	ctx, admission := g.limiter.Enter(r.Context(), ratetier.Check{
 		Identity: identity,
 		Cost:     g.weigh(c, r, route),
@@ -80,15 +80,22 @@ func (g *Guard[C]) Admit(c C, r *http.Request, header http.Header) (*http.Reques
 	}
 	tightest(ctx, admission, &decision)
 	g.config.Headers.set(header, &decision, &p.values)
-	p.request = *r.WithContext(ctx)
-	return &p.request, nil
+	return p.onward(ctx, r), nil
 }
 
 // passage is all that an admitted request needs, in one allocation.
 type passage struct {
-	request http.Request // with the admission in its context
+	request http.Request
 	carrier ratetier.Carrier
 	values  figures
+}
+
+// onward returns the request with the context. Code that is not generic is compiled here, so
+// that Go takes the copy apart; in an adapter that does not import net/http, it would
+// allocate another.
+func (p *passage) onward(ctx context.Context, r *http.Request) *http.Request {
+	p.request = *r.WithContext(ctx)
+	return &p.request
 }
 
 // Done implements [Gate].
