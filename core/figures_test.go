@@ -40,17 +40,22 @@ func TestFiguresAreSpelledAsHeadersHaveThem(t *testing.T) {
 	}
 }
 
-// However many numbers are spelled, by however many goroutines, each is spelled as itself.
+// However many seconds are spelled, by however many goroutines, each is spelled as itself.
 func TestFiguresAreNeverThoseOfAnother(t *testing.T) {
 	var all sync.WaitGroup
-	for range 4 {
+	for ahead := range 4 {
 		all.Go(func() {
-			for n := range int64(2000) {
-				d := ratetier.Decision{Limit: n % 700, ResetAfter: time.Duration(n) * time.Second}
-				limit, _, reset := d.Figures()
-				if limit != strconv.FormatInt(n%700, 10) || reset != strconv.FormatInt(n, 10) {
-					t.Errorf("a limit of %d and a reset at %d are spelled %s and %s", n%700, n, limit, reset)
+			clock := clocktest.New(time.Unix(int64(1000+100*ahead), 0))
+			limiter := ratetier.Must(ratetier.New(ratetier.Config{
+				Store: storetest.Reference(), Tiers: ratetier.Tiers{"free": ratetier.PerHour(10)}, Clock: clock,
+			}))
+			for range 2000 {
+				d := limiter.Take(t.Context(), ana, 0)
+				_, _, reset := d.Figures()
+				if want := strconv.FormatInt(d.ResetAt().Unix(), 10); reset != want {
+					t.Errorf("a reset at %s is spelled %s", want, reset)
 				}
+				clock.Advance(time.Second)
 			}
 		})
 	}

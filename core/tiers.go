@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/ratetier/ratetier/core/gcra"
@@ -22,8 +23,9 @@ type tier struct {
 	name   string
 	quota  Quota
 	limits []gcra.Limit
-	burst  int64 // the smallest of its rates': no cost above it ever fits
-	hash   Hash  // what a quick store calls it
+	burst  int64    // the smallest of its rates': no cost above it ever fits
+	bursts []string // of each rate, in decimal, as headers have them
+	hash   Hash     // what a quick store calls it
 
 	// next is what took its place when the tiers were replaced, the zero tier if
 	// nothing did. It is nil while the tier is in use.
@@ -126,6 +128,7 @@ func newTier(name string, quota Quota) (*tier, error) {
 	}
 	t := &tier{name: name, quota: quota, limits: limits}
 	for i, limit := range limits {
+		t.bursts = append(t.bursts, strconv.FormatInt(quota.rates[i].Burst, 10))
 		if burst := limit.Burst(); i == 0 || burst < t.burst {
 			t.burst = burst
 		}
