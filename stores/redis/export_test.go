@@ -23,11 +23,11 @@ func (s *Store) SetClock(now func() time.Time) {
 // Keep has Redis keep buckets ten minutes longer than they need, since its keys expire
 // by another clock than that of [Store.SetClock].
 func (s *Store) Keep() {
-	const expiry = "'PX', string.format('%.0f', ms)"
+	const expiry = "math.ceil(last / 1000)"
 	if !strings.Contains(source, expiry) {
 		panic("the script sets no such expiry: " + expiry)
 	}
-	s.script.set(strings.Replace(source, expiry, "'PX', string.format('%.0f', ms + 600000)", 1))
+	s.script.set(strings.Replace(source, expiry, expiry+" + 600000", 1))
 }
 
 // Quiet waits until no check of the store is under way.
